@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "programs/run/page.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/core/units.h"
@@ -149,10 +150,10 @@ static void transports_text(const struct vamp_totals *totals, const struct vamp_
     char middle[VAMP_UNIT_TEXT_BYTES];
     char slow[VAMP_UNIT_TEXT_BYTES];
     (void)snprintf(text, bytes, " | transport p50 %s p99 %s",
-                   vamp_duration_measured(vamp_histogram_quantile(totals->transport_ns, bins, 0.5),
-                                          totals->accounting.resolution_ns, middle),
-                   vamp_duration_measured(vamp_histogram_quantile(totals->transport_ns, bins, 0.99),
-                                          totals->accounting.resolution_ns, slow));
+                   vamp_quantile_text(totals->transport_ns, bins, 0.5,
+                                      totals->accounting.resolution_ns, middle),
+                   vamp_quantile_text(totals->transport_ns, bins, 0.99,
+                                      totals->accounting.resolution_ns, slow));
 }
 
 /* Writes how much of a replay was read, and how long the rest takes at the same speed; "" if it is

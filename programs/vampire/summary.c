@@ -142,12 +142,10 @@ static void print_quantiles(const struct vamp_page *page, const char *what,
     if (count == 0 && aside > 0) {
         vamp_page_line(page, what, "none%s", note);
     } else if (count > 0) {
-        (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.5), resolution_ns,
-                                     p50);
-        (void)vamp_duration_measured(vamp_histogram_quantile(histogram, bins, 0.99), resolution_ns,
-                                     p99);
-        vamp_page_line(page, what, "p50 %s, p99 %s, max %s%s", p50, p99,
-                       vamp_duration_measured(histogram->max, resolution_ns, max), note);
+        vamp_page_line(page, what, "p50 %s, p99 %s, max %s%s",
+                       vamp_quantile_text(histogram, bins, 0.5, resolution_ns, p50),
+                       vamp_quantile_text(histogram, bins, 0.99, resolution_ns, p99),
+                       vamp_quantile_text(histogram, bins, 1, resolution_ns, max), note);
     }
 }
 
@@ -393,6 +391,11 @@ void pipeline_print_summary(const struct pipeline *pipeline, const struct vamp_t
     print_movement(&page, totals, schema);
     print_components(&page, pipeline->components);
     print_losses(&page, totals, &pipeline->outputs, schema->coverage);
+    if (strstr(pipeline->examined, VAMP_WORDS_OTHER) != NULL ||
+        strstr(pipeline->examined, VAMP_WORDS_COARSE) != NULL ||
+        strstr(pipeline->examined, VAMP_WORDS_SHARED) != NULL) {
+        vamp_page_line(&page, "examined", "%s", pipeline->examined);
+    }
     pipeline_print_samples(pipeline, &page);
     print_filters(&page, pipeline);
     print_bounds(&page, totals);

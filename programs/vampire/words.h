@@ -11,6 +11,10 @@
 #define VAMP_WORDS_OF_TOTAL "%s of %s"
 #define VAMP_WORDS_FILTERED "what statistics.filters exclude"
 #define VAMP_WORDS_OUTSIDE "the series that this output leaves out"
+/* In a verdict of vampire --examine: a field of events does not mean what it should. */
+#define VAMP_WORDS_OTHER ": other"
+#define VAMP_WORDS_COARSE ": coarse"
+#define VAMP_WORDS_SHARED ": shared"
 #define VAMP_WORDS_NO_ROOM "values for which max_histogram_memory has no room"
 #define VAMP_WORDS_ABSENT "not counted, or not in this output"
 #define VAMP_WORDS_UNOBSERVED "not observable: %s"

@@ -120,7 +120,7 @@ class Summary:  # pylint: disable=too-many-instance-attributes
         for what, reason in self.not_observed.items():
             reasons.setdefault(reason, []).append(what)
         for reason, what in reasons.items():
-            is_complete = set(what) <= {"losses", "kinds", "serials", "demands"}  # these reasons name what is absent
+            is_complete = set(what) <= {"losses", "kinds", "serials", "demands", "examined"}  # these reasons name what is absent
             found.append(reason if is_complete else f"{reason}: {', '.join(what)} not observable")
         return found + self.partial
 
@@ -235,6 +235,11 @@ def _buckets_missing(history):
     return int((history.numbers[1:] - history.numbers[:-1] - widths[:-1])[same].sum())
 
 
+def _verdicts(history):
+    """What vampire --examine found out about events that mean something else than they should."""
+    return {said for said in (str(file.attrs.get("examined", "")) for file in history.files) if any(word in said for word in (words.OTHER, words.COARSE, words.SHARED))}
+
+
 def summary(history, output=None, between=None):
     """A Summary of files: a path, a pattern, a directory, a list, or a History."""
     history = history_of(history, output, between)
@@ -257,4 +262,4 @@ def summary(history, output=None, between=None):
         unidentified=_sum(history, "vampire_unidentified"), cdos_uncounted=_sum(history, "vampire_cdos_uncounted"), hidden=_hidden(history),
         buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),
         buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history),
-        not_observed=history.not_observed)
+        not_observed={**history.not_observed, **{"examined": f"vampire --examine found: {said}" for said in _verdicts(history)}})

@@ -93,7 +93,8 @@ def table(history, metric, by=None, freq="bucket", where=None, between=None, out
     Columns: `time` (the interval's start; not with freq=None), the labels of `by` (default: all that the metric
     has), and of a counter `delta`; of a gauge `last`, `min`, `max`; of a histogram `count`, `sum`, `min`, `max`.
     Counts and sums are exact. Gauges keep all their labels: they are states and are not added up. An age without a
-    value in an interval's last bucket is none: it has no row, however old it became in the interval.
+    value in an interval's last bucket is none: it has no row, however old it became in the interval. Sums and extremes of times
+    that are not known (see resolution) are NaN; `sum_low`, `sum_high`, `min_low` and so on are their bounds.
     """
     history = history_of(history, output, between)
     found = history.metric(metric)
@@ -133,14 +134,17 @@ def _spread(history, metric, groups, windows, span, quantiles):
     owners, columns = sums.result()
     found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts, list(quantiles.values()), history, metric.name)
     assert np.array_equal(owners, found), "each row with values has bins"
+    columns = bounded(columns, _zeros(packed, keys, counts, owners), resolution_of(history, metric.name))
     for number, name in enumerate(quantiles):
-        columns[name] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
+        columns[name] = _within(values[:, number], columns)
     return _frame(groups, packed.split(owners), columns, starts, freq)
 
 
 def _summed(history, metric, groups, windows, span=None):
     """table() of a counter or histogram."""
     (starts, window, freq), fields = windows, FIELDS[metric.kind]
+    if metric.kind == "histogram" and resolution_of(history, metric.name):
+        return _spread(history, metric, groups, windows, span, {})
     packed, sums = Keys(len(groups)), Sums(f"{metric.name} by {', '.join(groups.by) or 'nothing'}", fields)
     for bucket, group, block in history.blocks(metric.name, groups, fields, span=span):
         counted = np.flatnonzero((bucket >= 0) & (group >= 0))
@@ -260,9 +264,11 @@ class Distribution:
         (owners, columns), (keys, counts) = sums.result(), bins.result()
         found, values = _quantiles(packed.owner(keys), packed.bin(keys), counts["count"], several, self._history, self._metric)
         assert np.array_equal(owners, found), "each row with values has bins"
+        zeros = _zeros(packed, keys, counts["count"], owners)
+        columns = bounded(columns, zeros, resolution_of(self._history, self._metric))
         frame = pd.DataFrame(columns, _index(merged, packed.split(owners), self._history.times[:1], None))
         for number, q in enumerate(several):
-            frame[q] = np.clip(values[:, number], columns["min"].astype(float), columns["max"].astype(float))
+            frame[q] = _within(values[:, number], columns)
         return frame
 
 
@@ -272,6 +278,40 @@ def resolution(history):
     return _resolution(history_of(history))
 
 
+def resolution_of(history, metric):
+    """resolution(history) for a histogram of times between two events: a value of 0 is only known to be at most this. 0: the
+    values of this metric are known. Whatever computes numbers from values asks here."""
+    is_time = history.metric(metric).attrs.get("value_units") == "ns" and not metric.startswith(("own_", "vampire_"))
+    return resolution(history) if is_time else 0.0
+
+
+def bounded(columns, zeros, most):
+    """The columns of a histogram with `zeros` values that are only known to be at most `most`. Sums and extremes that are not
+    known are NaN; columns of their own have the bounds. Without a resolution, nothing changes."""
+    if not most:
+        return columns
+    found, zeros = dict(columns), np.asarray(zeros, float)
+    for name in ("sum", "min", "max"):
+        low = np.asarray(columns[name], float)
+        high = low + zeros * most if name == "sum" else np.where((zeros > 0) & (low < most), most, low)
+        found.update({name: np.where(low == high, low, np.nan), f"{name}_low": low, f"{name}_high": high})
+    return found
+
+
+def _zeros(packed, keys, counts, owners):
+    """Of each owner of bins, its number of values in the lowest bin."""
+    lowest = packed.bin(keys) == 0
+    found = np.zeros(len(owners))
+    found[np.searchsorted(owners, packed.owner(keys[lowest]))] = counts[lowest]
+    return found
+
+
+def _within(values, columns):
+    """Quantiles within the extremes, as far as these are known."""
+    least, most = (columns.get(f"{name}_{end}", columns[name]).astype(float) for name, end in (("min", "low"), ("max", "high")))
+    return np.clip(values, least, most)
+
+
 @functools.lru_cache(maxsize=2)
 def _resolution(history):
     return float(table(history, RESOLUTION)["max"].max()) if RESOLUTION in history.metrics else 0.0
@@ -279,17 +319,18 @@ def _resolution(history):
 
 def _quantiles(owner, number, counts, several, history, metric):
     """(each owner, [owner, q] values) of the counts of bins, which are sorted by owner and number."""
-    is_time = history.metric(metric).attrs.get("value_units") == "ns" and not metric.startswith(("own_", "vampire_"))
     owners, first = np.unique(owner, return_index=True)
     sums = np.concatenate([[0], np.cumsum(counts, dtype=np.uint64)]).astype(np.uint64)
     start, end = sums[first], sums[np.append(first[1:], len(owner))] if len(first) else sums[:0]
     middle = (history.bin_lower + (history.bin_upper - history.bin_lower) // np.uint64(2)).astype(float)
-    if is_time and resolution(history):
-        middle[:1] = np.nan
+    most, unknown = resolution_of(history, metric), np.zeros(len(owners), bool)
+    if most and len(first):
+        unknown = number[first] == 0
     values = np.empty((len(owners), len(several)))
     for column, one in enumerate(several):
         rank = np.clip(np.ceil(one * (end - start).astype(float)), 1, None).astype(np.uint64)
         values[:, column] = middle[number[np.searchsorted(sums[1:], start + rank, "left")]]
+        values[unknown & (values[:, column] < most), column] = np.nan
     return owners, values
 
 

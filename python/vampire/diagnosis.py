@@ -29,6 +29,8 @@ NAMED = 3         # maximum number of components or models in a sentence
 COLUMNS = ("kind", "component", "waiting", "part", "begin", "end", "seconds", "more", "count", "confidence", "sentence",
            "evidence", "trace", "follows")
 KINDS = {"for_offer": "late", "unknown": "late", "for_start": "slow", "moving": "slow", "held_back": "held"}
+VANISHED, LOST = "components that vanished", "lost events"  # what is looked for
+TRANSPORT_FAILURES = "transports_active"  # a metric that is based on failed transports
 ORDER = {"late": 0, "slow": 0, "held": 0, "stopped": -1, "stuck": -1, "vanished": -1, "lost": 2, "rate": 3, "anomaly": 4}
 
 
@@ -70,15 +72,32 @@ class Diagnosis:
         for what, look in (("components, hosts and models that needed more time than usual and kept others blocked", self._causes),
                            ("components that stopped, and demands that stay pending", self._stopped),
                            ("ranks that received or gave less than their siblings", self._rates),
-                           ("components that vanished", lambda: self.vanished), ("lost events", lambda: self.losses),
-                           ("irregularities such as failed transports and offers that nobody demanded", self._anomalies)):
+                           (VANISHED, lambda: self.vanished), (LOST, lambda: self.losses),
+                           (self._irregularities(), self._anomalies)):
             found = look()
             if found is None:
                 continue
             self.findings += found
-            if not found:
+            why = self._unseen(what)
+            if why:
+                self.not_looked.append(f"{what}: {why}")
+            elif not found:
                 self.looked.append(what)
+        if TRANSPORT_FAILURES in self.history.not_observed:
+            self.not_looked.append(f"failed transports: {self.history.not_observed[TRANSPORT_FAILURES]}")
         self._order()
+
+    def _unseen(self, what):
+        """Why Maestro's events cannot show all of what is looked for; else ""."""
+        if what == VANISHED and "component_leave_reason" in self.dataset:
+            left = ~np.isnat(self.dataset.component_left.values)
+            if (left & (self.dataset.component_leave_reason.values == "unknown")).any():
+                return "LEAVE has no reason"
+        return self.history.not_observed.get("losses", "") if what == LOST else ""
+
+    def _irregularities(self):
+        failures = "" if TRANSPORT_FAILURES in self.history.not_observed else "failed transports and "
+        return f"irregularities such as {failures}offers that nobody demanded"
 
     def _order(self):
         """Sorts the findings by cost, each followed by its effects, and sets `follows`."""

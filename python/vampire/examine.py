@@ -4,6 +4,7 @@
 
 import datetime
 import json
+import math
 import os
 import socket
 import sys
@@ -15,15 +16,17 @@ SOON = 10      # s, for an answer
 HELD_UP = 3    # a DEMAND of what is there that has no answer by then waits for something else
 EARLY = 0.5    # data that move at REQUIRE have moved by then
 FLOOD = 60
+COARSE = 10**6     # ns
 SAME_TIME = 10**9  # ns by which the clocks of two hosts may differ
 CDO_BYTES = 4096   # of each CDO that is offered
-ORDINARY, ANNOUNCED, LAST = range(3)  # CDOs: of an ordinary life, demanded under before-events, and one after a loss
+ORDINARY, ANNOUNCED, LAST, *OTHERS = range(10)  # CDOs: of an ordinary life, demanded under before-events, one after a loss, and some for their ids
 ROLES = ("pool manager", "observer", "producer", "consumer")
 # The questions: title, and by the word of the verdict: whether it leaves nothing to be known, and a sentence.
 QUESTIONS = {
     "times": ("event times", {
         "event": (True, "events carry the time of the operation"),
         "none": (False, "events carry no time: times are those of reading them"),
+        "coarse": (False, "times of events have a step of more than 1 ms: times are those of reading them"),
         "other": (False, "times of events are not those of the operations")}),
     "sizes": ("sizes", {
         "bytes": (True, "events carry the size of the CDO"),
@@ -58,6 +61,16 @@ QUESTIONS = {
         "silent": (False, "a slow subscriber loses events, and nothing says so"),
         "not seen": (False, "a slow subscriber lost nothing here"),
         "not examined": (False, "it would be a load on others: --intrusive")}),
+    "ids": ("ids of CDOs", {
+        "unique": (True, "each CDO has an id of its own"),
+        "none": (False, "events carry no id of the CDO"),
+        "shared": (False, "several CDOs have the same id")}),
+    "names": ("names of CDOs", {
+        "all": (True, "events name the CDO"),
+        "none": (False, "events of CDOs do not name them")}),
+    "kinds": ("kinds of events", {
+        "known": (True, "all events are of known kinds"),
+        "others": (False, "some events are of unknown kinds, which count as rejected")}),
 }
 
 
@@ -96,9 +109,12 @@ class Workflow:
     def __init__(self, sockets, workflow, info, intrusive):
         self.manager, self.observer, self.producer, self.consumer = self._actors = \
             [Actor(number, role) for number, role in zip(sockets, ROLES)]
-        self._workflow, self._info, self._intrusive = workflow, info, intrusive
+        self._workflow, self._info, self._intrusive, self._own = workflow, info, intrusive, not info
         self._deeds = []  # (kind, cdo, begin, end) of what was done
         self._seen = []   # events of it, as they came
+        self._cdo = ORDINARY  # of the newest deed
+        self._strange = 0  # events of unknown kinds
+        self._unnamed = False  # events do not name their CDOs
         self._gaps = 0    # missing serial numbers while nothing was lost
 
     def examine(self):
@@ -108,9 +124,12 @@ class Workflow:
             before_demand = self._live()
             words = {"before": self._announce() if self._intrusive else "not examined"}
             self._take()
+            for cdo in OTHERS:
+                self._does(cdo, (self.producer, "declare"), (self.producer, "dispose"))
+                self._take()
             if not self._seen:
                 raise Error("no event has come")
-            return {**words, **self._judge(before_demand), "losses": self._lose() if self._intrusive else "not examined"}
+            return {**words, **self._judge(before_demand), "losses": self._lose() if self._intrusive and not self._unnamed else "not examined"}
         finally:
             self._leave()
 
@@ -133,12 +152,17 @@ class Workflow:
 
     def _does(self, cdo, *deeds):
         for actor, kind in deeds:
+            self._cdo = cdo
             done = actor.do(kind, cdo)
             self._deeds.append((kind, cdo, done["begin_ns"], done["end_ns"]))
 
     def _take(self):
         taken = self.observer.do("take", seconds=FLOOD)
-        self._seen += taken["seen"]
+        self._strange += taken["strange"]
+        for event in taken["seen"]:
+            if event["cdo"] is None and self._own:  # nobody else has CDOs here
+                self._unnamed, event["cdo"] = True, self._cdo
+        self._seen += [event for event in taken["seen"] if event["cdo"] is not None]
         return taken
 
     def _begin(self, cdo):
@@ -208,6 +232,7 @@ class Workflow:
             matched += [(every[found], begin, end)] if found is not None else []
         return {"times": self._times(matched), "sizes": self._sizes(), "serials": self._serials(every),
                 "order": "incomplete" if None in places else "kept" if places == sorted(places) else "other",
+                "ids": self._ids(), "names": "none" if self._unnamed else "all", "kinds": "others" if self._strange else "known",
                 **self._transports(before_demand)}
 
     def _first(self, kind, stream="all"):
@@ -224,7 +249,18 @@ class Workflow:
         if not all("time_ns" in event for event, *_ in matched):
             return "none"
         right = all(begin - SAME_TIME <= event["time_ns"] <= end + SAME_TIME for event, begin, end in matched)
-        return "event" if right else "other"
+        if not right:
+            return "other"
+        times = sorted({event["time_ns"] for event, *_ in matched})
+        step = math.gcd(*(later - sooner for sooner, later in zip(times, times[1:])))
+        return "coarse" if step >= COARSE or len(times) == 1 else "event"
+
+    def _ids(self):
+        cdos = {}
+        for event in self._seen:
+            if "id" in event:
+                cdos.setdefault(event["id"], set()).add(event["cdo"])
+        return "none" if not cdos else "shared" if any(len(one) > 1 for one in cdos.values()) else "unique"
 
     def _sizes(self):
         sizes = {event["bytes"] for event in self._seen if "bytes" in event}
@@ -264,10 +300,13 @@ def main(arguments):
     environment (or "": one is started), and "intrusive" or "". The exit code: 0: all is known; 1: less; 3: Maestro cannot be used,
     or the verdict not be written."""
     sockets, vampire, maestro, path, workflow, intrusive = arguments
+    parent = os.getppid()
     info = os.environ["MSTRO_POOL_MANAGER_INFO"] if workflow else ""  # a secret, which no list of processes shows
     workflow = workflow or f"vampire-examines-{os.getppid()}"
     try:
         words = Workflow(map(int, sockets.split(",")), workflow, info, bool(intrusive) or not info).examine()
+        if os.getppid() != parent:
+            raise Error("vampire was ended: there is no verdict")  # what its processes did not do means nothing
         whole = 0
         print(f"vampire examined Maestro {maestro}:\n")
         for key, (title, answers) in QUESTIONS.items():

@@ -351,7 +351,7 @@ def blame_labels(history, models=False):
     return next((pair for pair in pairs if set(pair) <= set(labels)), None)
 
 
-def blame_table(history, where=None, models=False):
+def blame_table(history, where=None, models=False, least=False):
     """Who made whom wait, over all the time: a frame by producer and component (the consumer), the longest first. Its
     columns are the parts of the waits and `total`, their sum, in ns. `models`: by producer_model and model, as in files that
     have no components."""
@@ -364,10 +364,10 @@ def blame_table(history, where=None, models=False):
     sums = table(history, "demand_wait_part_ns", (*pair, *parts), None, where).assign(**({} if parts else {"part": "unknown"}))
     if sums.empty:
         return pd.DataFrame({"total": []}, pd.MultiIndex.from_arrays([[], []], names=pair))
-    by_part = sums.astype(dict.fromkeys(pair, object) | {"part": object}).set_index([*pair, "part"])["sum"].unstack(fill_value=0)
+    by_part = sums.astype(dict.fromkeys(pair, object) | {"part": object}).set_index([*pair, "part"])["sum_low" if least and "sum_low" in sums else "sum"].unstack(fill_value=0)
     by_part = by_part.reindex(columns=[part for part in PARTS if part in by_part] +
                               [part for part in by_part if part not in PARTS])
-    by_part["total"] = by_part.sum(axis=1)
+    by_part["total"] = by_part.sum(axis=1, skipna=False)
     return by_part.reindex(look.descending(by_part["total"]).index).rename_axis(columns=None)
 
 
@@ -380,7 +380,8 @@ def wait_table(history, metric="demand_wait_ns", by="size_class", where=None):
 def waits_of(distribution, by, only=None):
     """wait_table of a Distribution, or of a part of it; without `by` it has one row."""
     frame = distribution.spread((0.5, 0.9, 0.99), by, only).rename(columns={0.5: "p50", 0.9: "p90", 0.99: "p99"})
-    frame = frame[["count", "sum", "p50", "p90", "p99", "max"]].astype({"max": float})
+    frame = frame[["count", "sum", "p50", "p90", "p99", "max", *(name for name in frame if str(name).endswith(("_low", "_high")))]]
+    frame = frame.astype({"max": float})
     return frame.loc[sorted(frame.index, key=look.size_order if by == "size_class" else look.natural)]
 
 

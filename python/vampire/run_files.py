@@ -156,6 +156,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
     unwatched: int = 0          # gaps while the pool manager was gone
     unwatched_ns: int = 0
     runs_missing: dict = dataclasses.field(default_factory=dict)  # (workflow, run): number of buckets in which it did not report
+    examined: str = ""          # the verdict of vampire --examine on what events mean
     resolution_ns: int = 0      # of the times, the worst; 0: events have times of their own
 
     def add_bucket(self, number, count, start, width):
@@ -205,6 +206,7 @@ class RunFile:  # pylint: disable=too-many-instance-attributes
             after.runs_missing[run] = after.runs_missing.get(run, 0) + count
         after.unwatched += self.unwatched
         after.unwatched_ns += self.unwatched_ns
+        after.examined = after.examined or self.examined
         after.resolution_ns = max(after.resolution_ns, self.resolution_ns)
         later, after.alarms = after.alarms, self.alarms
         for rule, more in later.items():

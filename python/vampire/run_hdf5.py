@@ -33,7 +33,7 @@ class _Reader:
         found.started = time_of(started)
         if found.started is None:
             raise Error(f"its run_started is no time: {started:.40}")
-        found.not_observed = absences_of(hdf5)
+        found.not_observed, found.examined = absences_of(hdf5), text_of(hdf5.attrs.get("examined", ""))
         # Written last: each of its rows is a whole bucket, and what is opened after it has at least as many.
         self.rows = hdf5["time"].shape[0]
         restarts = hdf5["restart_row"][...].astype(np.int64)

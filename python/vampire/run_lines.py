@@ -71,6 +71,11 @@ def time_of(text):
         return None
 
 
+def _least(row, name):
+    """A number of a histogram, or its lower bound if it is not known."""
+    return row[name] if name in row else row[f"{name}_low"]
+
+
 class _Reader:
     def __init__(self, found):
         self.found, self.sub_bits, self.bucket_ns = found, 0, 0
@@ -102,6 +107,7 @@ class _Reader:
         found.run, found.workflow, found.output = (line.get(key, "") for key in ("run", "workflow", "output"))
         found.segment, found.started = _number(line, "segment"), time_of(line.get("time")) or 0
         self.bucket_ns = _number(line, "bucket_ns")
+        found.examined = line.get("examined", "")
         found.not_observed = {entry["what"]: entry["reason"] for entry in line.get("not_observed", ())}
         for metric in line.get("metrics", ()):
             if metric.get("name") in HISTOGRAMS:
@@ -120,7 +126,7 @@ class _Reader:
     def _take_row(self, name, row):
         if name in HISTOGRAMS:
             if name in self.found.histograms and _number(row, "count"):
-                self._histograms.append((name, {lower: count for lower, count, *_ in row["bins"]}, row["min"], row["max"]))
+                self._histograms.append((name, {lower: count for lower, count, *_ in row["bins"]}, _least(row, "min"), _least(row, "max")))
         elif name == RESOLUTION:
             self.found.resolution_ns = max(self.found.resolution_ns, _number(row, "max" if "max" in row else "value"))
         elif name == MISSING:

@@ -134,9 +134,15 @@ class Summary:
         note = "  (without the buckets that are missing)" if self._buckets_lost + self._found.segments_missing else ""
         if any(aside.values()):
             note += f"  ({share(histogram.count, histogram.count + sum(aside.values()))} of them, {without(aside)})"
-        p50, p99, most = (_duration(ns) if ns or not self._found.resolution_ns else f"< {_duration(self._found.resolution_ns)}"
-                          for ns in (histogram.quantile(0.5), histogram.quantile(0.99), histogram.max))
+        p50, p99, most = (self._between(ns, histogram) for ns in (histogram.quantile(0.5), histogram.quantile(0.99), histogram.max))
         return [_line(what, f"p50 {p50}, p99 {p99}, max {most}{note}")]
+
+    def _between(self, ns, histogram):
+        """A quantile or extreme, or its bounds if values of 0, below the resolution, may be above it."""
+        resolution = self._found.resolution_ns
+        if ns >= resolution or not histogram.bins.get(0):
+            return _duration(ns)
+        return f"{_duration(ns)} to {_duration(resolution)}" if ns else f"< {_duration(resolution)}"
 
     def _components(self):
         components = self._found.components
@@ -189,7 +195,7 @@ class Summary:
                 ("late", account["late"], account["counted"], " " + words.LATE)):
             if events:
                 lines.append(_line(what, f"{events:,} events ({share(events, all_)}){note}"))
-        return lines
+        return lines + ([_line("examined", found.examined)] if any(word in found.examined for word in (words.OTHER, words.COARSE, words.SHARED)) else [])
 
     def _bounds(self):
         totals = self._found.totals

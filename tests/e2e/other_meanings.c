@@ -4,7 +4,10 @@
  * mean them. MEANINGS has the words: `source`: the component of a transport is its source; `zero`:
  * events have no serial; `count`: each subscription counts its events by itself; `wait`:
  * an operation that is reported before it is handled waits for an acknowledgement; `drop`: one of
- * twenty events is missing, and its serial with it. DROPPED names the file for their number.
+ * twenty events is missing, and its serial with it. DROPPED names the file for their number. `kib`:
+ * sizes are in KiB; `usec`: times are in us; `swap`: pairs of neighbours are exchanged; `twice`:
+ * each event comes twice; `coarse`: times have a step of 10 ms; `shared`: seven
+ * ids for all CDOs; `nameless`: events do not name CDOs; `strange`: SEAL is of another kind.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,10 +63,86 @@ static void drop(mstro_pool_event list)
     }
 }
 
+static bool is_service(const struct mstro_pool_event_ *event)
+{
+    return ((unsigned)event->kind & (MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE)) != 0;
+}
+
+/* The first event stays the first. */
+static void swap(mstro_pool_event list)
+{
+    for (; list != NULL && list->next != NULL && list->next->next != NULL;
+         list = list->next->next) {
+        struct mstro_pool_event_ *first = list->next, *second = first->next;
+        if (!is_service(first) && !is_service(second)) {
+            first->next = second->next;
+            second->next = first;
+            list->next = second;
+        }
+    }
+}
+
+static void repeat(mstro_pool_event list)
+{
+    while (list != NULL) {
+        struct mstro_pool_event_ *next = list->next;
+        if (!is_service(list)) {
+            struct mstro_pool_event_ *copy = malloc(sizeof *copy);
+            if (copy == NULL) {
+                abort();
+            }
+            *copy = *list;
+            list->next = copy;
+        }
+        list = next;
+    }
+}
+
+#define OF_CDOS                                                                                    \
+    ((unsigned)(MSTRO_POOL_EVENT_DECLARE | MSTRO_POOL_EVENT_SEAL | MSTRO_POOL_EVENT_OFFER |        \
+                MSTRO_POOL_EVENT_REQUIRE | MSTRO_POOL_EVENT_RETRACT | MSTRO_POOL_EVENT_DEMAND |    \
+                MSTRO_POOL_EVENT_WITHDRAW | MSTRO_POOL_EVENT_DISPOSE |                             \
+                MSTRO_POOL_EVENT_TRANSPORT_INIT | MSTRO_POOL_EVENT_TRANSPORT_COMPLETED |           \
+                MSTRO_POOL_EVENT_TRANSPORT_FAILED))
+
+static void change_values(struct mstro_pool_event_ *event)
+{
+    if (means("kib") && (event->present & MSTRO_POOL_EVENT_HAS_CDO_SIZE) != 0) {
+        event->cdo_size /= 1024;
+    }
+    if (means("usec")) {
+        event->time_ns /= 1000;
+    }
+    if (means("coarse")) {
+        event->time_ns -= event->time_ns % 10000000;
+    }
+    if (means("shared") && (event->present & MSTRO_POOL_EVENT_HAS_CDO_ID) != 0) {
+        unsigned sum = 0;
+        for (const char *at = event->payload.offer.cdo_name; at != NULL && *at != '\0'; at++) {
+            sum += (unsigned char)*at;
+        }
+        memset(event->cdo_id, 0, sizeof event->cdo_id);
+        event->cdo_id[0] = (unsigned char)(sum % 7 + 1);
+    }
+    if (means("nameless") && ((unsigned)event->kind & OF_CDOS) != 0) {
+        event->payload.offer.cdo_name = NULL;
+        event->name_length = 0;
+    }
+    if (means("strange") && event->kind == MSTRO_POOL_EVENT_SEAL) {
+        event->kind = (mstro_pool_event_kind)(1U << 20);
+    }
+}
+
 static void change(mstro_subscription subscription, mstro_pool_event list)
 {
     if (means("drop")) {
         drop(list);
+    }
+    if (means("swap")) {
+        swap(list);
+    }
+    if (means("twice")) {
+        repeat(list);
     }
     for (struct mstro_pool_event_ *event = list; event != NULL; event = event->next) {
         const unsigned service = MSTRO_POOL_EVENT_LOST | MSTRO_POOL_EVENT_POOL_GONE;
@@ -80,13 +159,22 @@ static void change(mstro_subscription subscription, mstro_pool_event list)
             event->payload.transport_init.appid = event->peer_appid;
             event->peer_appid = sink;
         }
+        if (!is_service(event)) {
+            change_values(event);
+        }
     }
 }
 
-/* In a list of single events, any of them can be dropped. */
+/* In a list of single events, any of them can be changed. */
 void __wrap_mstro_receive_packed(void)
 {
-    if (!means("drop")) {
+    const char *words = getenv("MEANINGS");
+    const char *packed[] = {"", "source", "zero", "count", "wait"};
+    bool is_packed = words == NULL;
+    for (unsigned i = 0; words != NULL && i < sizeof packed / sizeof packed[0]; i++) {
+        is_packed = is_packed || strcmp(words, packed[i]) == 0;
+    }
+    if (is_packed) {
         __real_mstro_receive_packed();
     }
 }

@@ -29,7 +29,7 @@ def value_of(point):
         assert len(point.bucket_counts) == len(point.explicit_bounds) + 1
         assert list(point.explicit_bounds) == sorted(set(point.explicit_bounds))
         assert sum(point.bucket_counts) == point.count
-        return point.count, point.sum, dict(zip([*point.explicit_bounds, float("inf")], point.bucket_counts))
+        return point.count, point.sum if point.HasField("sum") else None, dict(zip([*point.explicit_bounds, float("inf")], point.bucket_counts))
     bins = dict(enumerate(point.positive.bucket_counts, point.positive.offset))
     assert point.zero_count + sum(bins.values()) == point.count
     return point.count, point.sum, {"zero": point.zero_count, "scale": point.scale, **bins}

@@ -10,6 +10,7 @@ import pytest
 
 import harness
 import jsonl
+import results
 from rows import text_of
 from test_ladder import ROOT, RUNGS, build, header_of
 from test_meanings import BETWEEN
@@ -19,7 +20,7 @@ import vampire as package
 pytestmark = [pytest.mark.plain, pytest.mark.together]  # their vampires are built once
 
 EMBEDDED = {"times": "event", "sizes": "bytes", "serials": "dense", "order": "kept", "transports": "sink",
-            "before": "harmless", "early": "no", "losses": "reported"}
+            "before": "harmless", "early": "no", "losses": "reported", "ids": "unique", "names": "all", "kinds": "known"}
 VERSION = subprocess.run([harness.program("vampire"), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
 # What events mean, what the header lacks, and what differs from the embedded Maestro.
 CASES = {
@@ -28,8 +29,14 @@ CASES = {
     "zero": ("zero", (), {"serials": "none"}),
     "count": ("count", (), {"serials": "subscription"}),
     "wait": ("wait", (), {"before": "wait"}),
-    "public": ("", None, {"times": "none", "sizes": "none", "losses": "gaps"}),
-    "public and others": ("source,zero,wait", None, {"times": "none", "sizes": "none", "losses": "silent", "serials": "none",
+    "kib": ("kib", (), {"sizes": "other"}),
+    "usec": ("usec", (), {"times": "other"}),
+    "coarse": ("coarse", (), {"times": "coarse"}),
+    "shared": ("shared", (), {"ids": "shared"}),
+    "nameless": ("nameless", (), {"names": "none", "losses": "not examined"}),
+    "strange": ("strange", (), {"kinds": "others"}),
+    "public": ("", None, {"times": "none", "sizes": "none", "losses": "gaps", "ids": "none"}),
+    "public and others": ("source,zero,wait", None, {"times": "none", "sizes": "none", "losses": "silent", "serials": "none", "ids": "none",
                                                      "transports": "source", "before": "wait"}),
 }
 
@@ -62,7 +69,8 @@ def test_all_eight_are_told_right(program, case):
     with harness.Workspace() as space:
         code, found, process = examine(space, program(lacking), space.path / "verdict.json", meanings=meanings)
         assert found == expected, process.account()
-        less = {"times": "none", "sizes": "none", "serials": ("none", "subscription"), "losses": ("gaps", "silent")}
+        less = {"times": ("none", "other", "coarse"), "sizes": ("none", "other"), "serials": ("none", "subscription"),
+                "losses": ("gaps", "silent", "not examined"), "ids": ("none", "shared"), "names": "none", "kinds": "others"}
         assert code == any(found[key] in words for key, words in less.items()), process.account()
         for key, word in found.items():
             assert f" {word} " in process.stdout, key
@@ -172,3 +180,43 @@ def test_gaps_of_dense_serial_numbers_are_lost_events(program, lacking):
         assert "may be its effect and are no findings" in report.stdout, "components are not blamed"
         totals = [line["accounting"]["lost"]["pool_manager"] for line in jsonl.records(space.path / "vampire.jsonl") if line["type"] == "bucket"]
         assert totals[-1] == dropped and totals == sorted(totals)
+
+
+OBEYED = {  # what events mean, the verdict on it, what is unknown then
+    "sizes": ("kib", {"sizes": "other"}, "events carry no size"), "times": ("usec", {"times": "other"}, ""),
+    "ids": ("shared", {"ids": "shared"}, ""),
+    "order": ("swap", {"order": "other", "serials": "other"}, ""), "repetitions": ("twice", {"order": "other"}, "")}
+
+
+@pytest.mark.parametrize("case", OBEYED)
+def test_a_verdict_is_obeyed(program, case):
+    """What means something else is not published as known; order and repetitions are corrected by serial numbers."""
+    meanings, differs, unknown = OBEYED[case]
+    with harness.Workspace() as space:
+        verdict = space.path / "verdict.json"
+        verdict.write_text(json.dumps({"maestro": f"embedded Maestro {VERSION}", **EMBEDDED, **differs}))
+        space.pool_manager()
+        config = harness.vampire_config(directory=str(space.path))
+        config["statistics"] = {"bucket": "1s", "sets": "all"}
+        config["outputs"][1]["path"] = str(space.path / "vampire.jsonl")
+        config["source"] = {"examined": str(verdict)}
+        (space.path / "vampire.json").write_text(harness.config_text(config))
+        vampire = space.start([program(()), "-c", space.path / "vampire.json"], "vampire", {"MEANINGS": meanings})
+        harness.wait_until(lambda: "joined workflow" in vampire.stderr or not vampire.running(), "vampire has joined")
+        reports = harness.Workflow(space, model_options=["--steps", 3, "--levels", 2, "--params", 3, "--rate", 0]).finish()
+        vampire.expect_exit(0)
+        run = results.Hdf5Run(sorted(space.path.glob("*.h5")))
+        transports = run.counters["transports"]
+        assert sum(transports.values()) == sum(report["transports"] for report in reports), vampire.stderr
+        anomalies = {labels: count for labels, count in run.counters["anomalies"].items() if count and "unknown_component" not in labels}
+        assert not anomalies, anomalies
+        produced = sum(report["produced_bytes"] for report in reports)
+        assert case == "sizes" or sum(run.counters["produced_bytes"].values()) == produced
+        assert case != "sizes" or "produced_bytes" not in run.counters
+        header = json.loads((space.path / "vampire.jsonl").read_text().splitlines()[0])
+        assert (header["clock"] == "arrival") == (case == "times")
+        done = subprocess.run([harness.program("vampire"), "--summary", space.path / "vampire.jsonl"], capture_output=True, text=True, check=True)
+        for text in (vampire.stderr, done.stdout):
+            assert unknown in text and re.search(r"examined +.*: (other|shared)", text), text
+        found = package.summary(package.History(sorted(space.path.glob("*.h5")))).not_observed
+        assert "examined" in found and any(unknown in why for why in found.values())

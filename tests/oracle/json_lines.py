@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """JSON lines with a record for each value, and with what lines leave out since it is as usual or as before."""
 
-NUMBERS = {"value", "delta", "min", "max", "min_bound", "max_bound", "count", "sum", "p50", "p90", "p99", "p999", "bins"}
+BOUNDED = ("sum", "min", "max", "p50", "p90", "p99", "p999")
+NUMBERS = {*(f"{name}_{end}" for name in BOUNDED for end in ("low", "high")), "value", "delta", "min", "max", "min_bound", "max_bound", "count", "sum", "p50", "p90", "p99", "p999", "bins"}
 
 
 def whole(row):
@@ -10,6 +11,9 @@ def whole(row):
     numbers = {key: value for key, value in row.items() if key in NUMBERS}
     if numbers.keys() == {"value"}:
         numbers["min"] = numbers["max"] = numbers["value"]
+    for name in BOUNDED:  # what is only known to be within bounds: values below the resolution count as 0
+        if f"{name}_low" in numbers:
+            numbers[name] = numbers[f"{name}_low"]
     return {"labels": labels, **numbers}
 
 

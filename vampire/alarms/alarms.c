@@ -25,7 +25,7 @@ struct work {
     void *actions[VAMP_ALARM_ACTIONS_MAX];
     unsigned action_count; /* number of opened actions */
     uint64_t pending, firing, fired, delayed;
-    bool bound_said;
+    bool bound_said, unjudged_said;
 };
 
 struct vamp_alarms {
@@ -175,6 +175,7 @@ struct compared {
     enum vamp_alarm_opinion opinion;
     bool has_value, has_baseline;
     double value, baseline; /* `value` is the ratio if the rule has a baseline */
+    double at_most;         /* as in struct vamp_alarm_measured */
 };
 /* ---- changes */
 
@@ -253,6 +254,7 @@ static void describe_change(const struct work *work, const struct vamp_alarm_ins
     if (compared->has_value) {
         change->value = compared->value;
     }
+    change->at_most = compared->at_most;
     change->has_baseline = compared->has_baseline;
     if (compared->has_baseline) {
         change->baseline = compared->baseline;
@@ -433,6 +435,19 @@ static void judge_ratio(const struct vamp_alarm_rule *rule, struct vamp_alarm_in
     }
 }
 
+/* Judges a value of which only bounds are known. */
+static enum vamp_alarm_opinion judge_bounds(const struct vamp_alarm_rule *rule,
+                                            const struct vamp_alarm_measured *measured)
+{
+    const bool has_order = rule->when.comparison <= VAMP_ALARM_LESS_EQUAL;
+    const enum vamp_alarm_opinion opinion = opinion_of(rule, measured->value);
+    if (!has_order || rule->baseline_buckets > 0 ||
+        opinion != opinion_of(rule, measured->at_most)) {
+        return VAMP_ALARM_NOT_KNOWN;
+    }
+    return opinion;
+}
+
 static struct compared judge(const struct vamp_alarm_rule *rule,
                              struct vamp_alarm_instance *instance,
                              const struct vamp_alarm_measured *measured)
@@ -441,6 +456,10 @@ static struct compared judge(const struct vamp_alarm_rule *rule,
         .opinion = VAMP_ALARM_NOT_KNOWN, .has_value = measured->known, .value = measured->value};
     if (rule->when.comparison == VAMP_ALARM_ABSENT) {
         compared.opinion = measured->grew ? VAMP_ALARM_OVER : VAMP_ALARM_HOLDS;
+    } else if (measured->at_most > 0) {
+        compared.has_value = false;
+        compared.at_most = measured->at_most;
+        compared.opinion = judge_bounds(rule, measured);
     } else if (rule->baseline_buckets > 0) {
         judge_ratio(rule, instance, measured, &compared);
     } else if (measured->known && rule->when.comparison == VAMP_ALARM_CHANGED) {
@@ -514,6 +533,23 @@ static void enter_state(struct vamp_alarm_instance *instance, enum vamp_alarm_st
 
 /* ---- evaluation */
 
+static void say_unjudged(const struct vamp_alarms *alarms, struct work *work,
+                         const struct compared *compared)
+{
+    char line[256];
+    if (work->unjudged_said || compared->at_most <= 0 ||
+        compared->opinion != VAMP_ALARM_NOT_KNOWN) {
+        return;
+    }
+    (void)snprintf(line, sizeof line,
+                   "alarm \"%s\" cannot be judged where %s is only known to be below the "
+                   "resolution of times, now %.3g ms: use a limit above it",
+                   work->config->options.name, vamp_metrics[work->rule.metric].name,
+                   compared->at_most / 1e6);
+    alarms->options.say(alarms->options.say_context, false, line);
+    work->unjudged_said = true;
+}
+
 static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
                               struct vamp_alarm_instance *instance,
                               const struct vamp_alarm_group *group,
@@ -521,6 +557,7 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
 {
     const struct vamp_alarm_measured *measured = &group->measured;
     const struct compared compared = judge(&work->rule, instance, measured);
+    say_unjudged(alarms, work, &compared);
     enum vamp_alarm_state state = VAMP_ALARM_PENDING;
     if (!step(&work->rule, instance, compared.opinion, bucket->start_ns + bucket->width_ns,
               &state)) {

@@ -112,9 +112,12 @@ void vamp_alarm_change_text(const struct vamp_alarm_change *change,
     if (change->cdo[0] != '\0') {
         (void)snprintf(cdo, sizeof cdo, "; CDO \"%s\"", change->cdo);
     }
-    char number[VAMP_UNIT_TEXT_BYTES] = "absent";
+    char number[VAMP_UNIT_TEXT_BYTES] = "absent", most[VAMP_UNIT_TEXT_BYTES];
     if (change->has_value) {
         (void)readable_value(change->value, change->unit, number);
+    } else if (change->at_most > 0) {
+        (void)readable_value(change->at_most, change->unit, most);
+        (void)snprintf(number, sizeof number, "< %.*s", VAMP_UNIT_TEXT_BYTES - 3, most);
     }
     const char *silenced = change->silenced ? ", silenced" : "";
     const char *end = change->label_count > 0 ? "}" : "";

@@ -63,6 +63,7 @@ struct vamp_alarm_change {
     /* The value that is compared with the limit: a value, a rate per second, a quantile, a ratio.
      */
     double value;
+    double at_most; /* without a value: it is only known to be at most this; 0: there is none */
     bool has_baseline;
     double baseline;                            /* divisor of the ratio, in the metric's unit */
     char threshold[VAMP_ALARM_THRESHOLD_BYTES]; /* the comparison: "> 30s", "absent" */

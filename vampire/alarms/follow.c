@@ -313,25 +313,25 @@ static struct vamp_alarm_measured measure_quantile(struct walk *walk, const stru
     if (first == NULL) {
         return (struct vamp_alarm_measured){.known = false};
     }
+    const uint64_t resolution = walk->row.resolution_ns;
     const struct vamp_bucket_histogram *next = next_histogram(walk);
-    uint64_t value = 0;
+    struct vamp_range range;
     if (next == NULL && quantile > 0 && quantile < 1) {
-        value = vamp_bucket_histogram_quantile(first, bins, quantile);
-        return (struct vamp_alarm_measured){.known = true, .value = (double)value, .grew = true};
-    }
-    vamp_histogram_clear(sum, bins->count);
-    add_histogram(sum, first);
-    for (; next != NULL; next = next_histogram(walk)) {
-        add_histogram(sum, next);
-    }
-    if (quantile <= 0) {
-        value = sum->min;
-    } else if (quantile >= 1) {
-        value = sum->max;
+        range = vamp_value_range(vamp_bucket_histogram_quantile(first, bins, quantile),
+                                 vamp_bucket_histogram_zeros(first), resolution);
     } else {
-        value = vamp_histogram_quantile(sum, bins, quantile);
+        vamp_histogram_clear(sum, bins->count);
+        add_histogram(sum, first);
+        for (; next != NULL; next = next_histogram(walk)) {
+            add_histogram(sum, next);
+        }
+        range = vamp_histogram_quantile_range(sum, bins, quantile, resolution);
     }
-    return (struct vamp_alarm_measured){.known = true, .value = (double)value, .grew = true};
+    struct vamp_alarm_measured measured = {.known = true, .value = (double)range.low, .grew = true};
+    if (range.low < range.high) {
+        measured.at_most = (double)range.high;
+    }
+    return measured;
 }
 
 /* Measures the number of recorded values. */

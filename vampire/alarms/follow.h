@@ -60,6 +60,7 @@ struct vamp_alarm_instance {
 /* The value of a group in a bucket. */
 struct vamp_alarm_measured {
     double value;    /* computed by the rule's measure */
+    double at_most;  /* the value is only known to be between `value` and this; 0: it is known */
     uint32_t series; /* gauges whose largest value counts: the series with that value */
     bool known;      /* there is a value */
     bool grew;       /* a counter increased, or a histogram or gauge has a value */

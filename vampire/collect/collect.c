@@ -272,6 +272,7 @@ static void keep_account(struct collect_run *run, const Vampire__Telemetry__Acco
     to->counted = from->counted;
     to->sampled_out = from->sampled_out;
     to->late = from->late;
+    to->resolution_ns = from->resolution_ns;
     memset(to->lost, 0, sizeof to->lost);
     for (size_t i = 0; i < from->n_lost; i++) {
         for (unsigned reason = 0; reason < VAMP_LOSS_COUNT; reason++) {

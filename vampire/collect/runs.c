@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "vampire/collect/internal.h"
+#include "vampire/core/values.h"
 
 #define PENDING_MAX 4096 /* maximum number of waiting buckets of one run */
 #define REMEMBERED 64    /* number of bits of collect_run.collected */
@@ -74,6 +75,7 @@ static void add_account(struct vamp_accounting *into, const struct vamp_accounti
     into->counted += from->counted;
     into->sampled_out += from->sampled_out;
     into->late += from->late;
+    into->resolution_ns = VAMP_MAX(into->resolution_ns, from->resolution_ns);
     for (unsigned i = 0; i < VAMP_LOSS_COUNT; i++) {
         into->lost[i] += from->lost[i];
     }

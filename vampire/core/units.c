@@ -77,14 +77,19 @@ const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BY
     return in_unit((double)ns, units, text);
 }
 
-const char *vamp_duration_measured(uint64_t ns, uint64_t resolution_ns,
-                                   char text[static VAMP_UNIT_TEXT_BYTES])
+const char *vamp_duration_between(uint64_t low, uint64_t high,
+                                  char text[static VAMP_UNIT_TEXT_BYTES])
 {
-    char most[VAMP_UNIT_TEXT_BYTES];
-    if (ns != 0 || resolution_ns == 0) {
-        return vamp_duration_people(ns, text);
+    char least[VAMP_UNIT_TEXT_BYTES] = "", most[VAMP_UNIT_TEXT_BYTES];
+    if (low == high) {
+        return vamp_duration_people(low, text);
     }
-    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "< %.*s", VAMP_UNIT_TEXT_BYTES - 3,
-                   vamp_duration_people(resolution_ns, most));
+    const char *word = "<";
+    if (low > 0) {
+        (void)vamp_duration_people(low, least);
+        word = " to";
+    }
+    (void)snprintf(text, VAMP_UNIT_TEXT_BYTES, "%.*s%s %.*s", VAMP_UNIT_TEXT_BYTES / 2 - 3, least,
+                   word, VAMP_UNIT_TEXT_BYTES / 2 - 3, vamp_duration_people(high, most));
     return text;
 }

@@ -14,6 +14,7 @@ const char *vamp_bytes_people(double bytes, char text[static VAMP_UNIT_TEXT_BYTE
 const char *vamp_share_people(double part, double all, char text[static VAMP_UNIT_TEXT_BYTES]);
 /* "1.23 ms", "45 s" */
 const char *vamp_duration_people(uint64_t ns, char text[static VAMP_UNIT_TEXT_BYTES]);
-/* The same for a clock with a resolution (0: exact); a duration of 0 is then "< 12 ms". */
-const char *vamp_duration_measured(uint64_t ns, uint64_t resolution_ns,
-                                   char text[static VAMP_UNIT_TEXT_BYTES]);
+/* The same for a duration of which only bounds may be known: "12 ms", "< 12 ms", "8 ms to 12 ms".
+ */
+const char *vamp_duration_between(uint64_t low, uint64_t high,
+                                  char text[static VAMP_UNIT_TEXT_BYTES]);

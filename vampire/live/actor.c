@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/live/actor.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@
 #define BYTES 4096 /* size of each offered CDO */
 #define ORDER_BYTES 8192
 #define LINES_MAX 4
+#define UNNAMED UINT_MAX
 #define SEEN_MAX 256 /* maximum number of events in an answer, which is one message */
 
 enum stream { STREAM_ALL, STREAM_OFFERS, STREAM_BEFORE, STREAM_COUNT };
@@ -39,7 +41,7 @@ struct stage {
     char prefix[64];              /* prefix of CDO names */
     const char *lines[LINES_MAX]; /* lines of the order; "" after the last one */
     struct vamp_json answer;
-    uint64_t flooded, lost, gaps;
+    uint64_t flooded, lost, gaps, strange;
     unsigned seen;
 };
 
@@ -123,10 +125,16 @@ static mstro_status drop(struct stage *stage, enum stream stream)
 }
 
 /* Returns whether the event concerns one of the examination's own CDOs; `*ret_cdo` is its number,
- * or VAMP_ACT_CDOS for CDOs of a flood. */
+ * VAMP_ACT_CDOS for CDOs of a flood, or UNNAMED for events that do not name their CDO. */
 static bool is_ours(const struct stage *stage, const struct vamp_event *event, unsigned *ret_cdo)
 {
     const size_t length = strlen(stage->prefix);
+    const bool is_of_cdo =
+        !vamp_event_is_mark(event) && vamp_event_name_field(event->kind) == VAMP_HAS_CDO_NAME;
+    if (is_of_cdo && !vamp_event_has(event, VAMP_HAS_CDO_NAME)) {
+        *ret_cdo = UNNAMED;
+        return true;
+    }
     if (!vamp_event_has(event, VAMP_HAS_CDO_NAME) || event->name_length <= length ||
         memcmp(event->name, stage->prefix, length) != 0) {
         return false;
@@ -141,7 +149,11 @@ static void describe(struct vamp_json *json, enum stream stream, unsigned cdo,
     vamp_json_open(json, NULL, '{');
     vamp_json_text(json, "stream", stream_names[stream]);
     vamp_json_text(json, "kind", vamp_event_kind_name(event->kind));
-    vamp_json_unsigned(json, "cdo", cdo);
+    if (cdo == UNNAMED) {
+        vamp_json_null(json, "cdo");
+    } else {
+        vamp_json_unsigned(json, "cdo", cdo);
+    }
     vamp_json_unsigned(json, "serial", event->serial);
     if (vamp_event_has(event, VAMP_HAS_TIME)) {
         vamp_json_signed(json, "time_ns", event->time_ns);
@@ -151,6 +163,11 @@ static void describe(struct vamp_json *json, enum stream stream, unsigned cdo,
     }
     if (vamp_event_has(event, VAMP_HAS_APP)) {
         vamp_json_unsigned(json, "app_id", event->app_id);
+    }
+    if (vamp_event_has(event, VAMP_HAS_CDO_ID)) {
+        char text[VAMP_CDO_ID_TEXT_BYTES];
+        vamp_cdo_id_text(event->cdo_id, text);
+        vamp_json_text(json, "id", text);
     }
     vamp_json_close(json, '}');
 }
@@ -166,6 +183,10 @@ static void take_list(struct stage *stage, enum stream stream, mstro_pool_event 
         vamp_maestro_convert(at, stream == STREAM_BEFORE ? VAMP_PHASE_BEFORE : VAMP_PHASE_AFTER, 0,
                              &event);
         if (stream == STREAM_ALL) {
+            if (event.kind == VAMP_EVENT_REJECTED) {
+                stage->strange++;
+                event.serial = vamp_maestro_serial(at);
+            }
             if (event.kind == VAMP_EVENT_LOST) {
                 stage->lost += event.count;
             }
@@ -327,7 +348,7 @@ static mstro_status perform(struct stage *stage)
 static char *answer(struct stage *stage)
 {
     struct vamp_json *json = &stage->answer;
-    stage->flooded = stage->lost = stage->gaps = stage->seen = 0;
+    stage->flooded = stage->lost = stage->gaps = stage->strange = stage->seen = 0;
     vamp_json_open(json, NULL, '{');
     vamp_json_signed(json, "begin_ns", vamp_clock_utc_ns(&vamp_clock_system));
     const mstro_status status = perform(stage);
@@ -338,6 +359,7 @@ static char *answer(struct stage *stage)
     vamp_json_unsigned(json, "flooded", stage->flooded);
     vamp_json_unsigned(json, "lost", stage->lost);
     vamp_json_unsigned(json, "gaps", stage->gaps);
+    vamp_json_unsigned(json, "strange", stage->strange);
     vamp_json_close(json, '}');
     return vamp_json_take(json);
 }

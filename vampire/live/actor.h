@@ -11,7 +11,7 @@
 /* Names of the examination's CDOs begin with "vampire-examines-", the process id of the parent of
  * the actor, and "/". */
 #define VAMP_ACT_NAME "vampire-examines-%d/"
-#define VAMP_ACT_CDOS 4
+#define VAMP_ACT_CDOS 10
 
 /*
  * Executes the orders received from this socket (SOCK_SEQPACKET) until its other end is closed,
@@ -29,6 +29,7 @@
  * result of the order: `info`; `flooded` (number of events of floods, caused or consumed); for
  * consumed events, `lost` (as reported by Maestro), `gaps` (missing serial numbers) and `seen`, a
  * list of the events of the examination's CDOs: `stream` ("all", "offers", "before"), `kind`,
- * `cdo`, `serial` and, if the event has them, `time_ns`, `bytes`, `app_id`.
+ * `cdo` (null: the event has no name of a CDO), `serial` and, if the event has them, `time_ns`,
+ * `bytes`, `app_id`, `id`; `strange`: the number of events of unknown kinds.
  */
 void vamp_actor_follow(int orders);

@@ -22,7 +22,8 @@
 
 /* Keys of the file, by enum vamp_question. */
 static const char *const keys[VAMP_QUESTION_COUNT] = {"times",      "sizes",  "serials", "order",
-                                                      "transports", "before", "early",   "losses"};
+                                                      "transports", "before", "early",   "losses",
+                                                      "ids",        "names",  "kinds"};
 
 static const char *maestro_version(void)
 {
@@ -67,6 +68,9 @@ static int read_enum_names(const json_t *root, const char *path, struct vamp_exa
     size_t used = 0;
     for (unsigned i = 0; i < VAMP_QUESTION_COUNT; i++) {
         const char *word = json_string_value(json_object_get(root, keys[i]));
+        if (word == NULL && i >= VAMP_ASK_IDS) {
+            continue; /* written by an earlier version */
+        }
         if (word == NULL || strlen(word) >= VAMP_FINDING_BYTES) {
             return vamp_err_set(err, -EBADMSG, "%s contains no result for \"%s\"", path, keys[i]);
         }

@@ -18,6 +18,9 @@ enum vamp_question {
     VAMP_ASK_BEFORE,
     VAMP_ASK_EARLY,
     VAMP_ASK_LOSSES,
+    VAMP_ASK_IDS, /* from here on, files may not have an answer */
+    VAMP_ASK_NAMES,
+    VAMP_ASK_KINDS,
     VAMP_QUESTION_COUNT
 };
 

@@ -64,9 +64,12 @@ struct maestro_source {
     int64_t came_ns;             /* monotonic time of the last event */
     struct vamp_examined examined;
     struct vamp_serial_gaps gaps;
-    bool counts_gaps; /* missing serial numbers are lost events */
-    bool pool_ended;  /* the pool manager announced its end, after it removed all components */
-    bool finishing;   /* no further events were requested, with this result: */
+    bool counts_gaps;                      /* missing serial numbers are lost events */
+    bool uses_times, uses_sizes, uses_ids; /* they were not found to mean something else */
+    struct vamp_event previous;            /* without its name; to recognise repetitions */
+    bool repetitions_said;
+    bool pool_ended; /* the pool manager announced its end, after it removed all components */
+    bool finishing;  /* no further events were requested, with this result: */
     mstro_status finished;
     atomic_uint learned;     /* information found to be missing: one bit per enum vamp_unknown */
     int64_t last_event_ns;   /* time of the last delivered event; INT64_MAX: none */
@@ -88,6 +91,36 @@ struct maestro_source {
 };
 
 /* ------------------------------------------------------------------ opening and closing */
+
+/* Ignores fields that mean something else according to the examination. */
+static void obey_examination(struct maestro_source *source)
+{
+    const struct vamp_examined *examined = &source->examined;
+    source->session.harmless = vamp_examined_says(examined, VAMP_ASK_BEFORE, "harmless");
+    source->uses_times = VAMP_MSTRO_HAS_TIME &&
+                         !vamp_examined_says(examined, VAMP_ASK_TIMES, "other") &&
+                         !vamp_examined_says(examined, VAMP_ASK_TIMES, "coarse");
+    source->uses_sizes = !vamp_examined_says(examined, VAMP_ASK_SIZES, "other");
+    source->uses_ids = !vamp_examined_says(examined, VAMP_ASK_IDS, "shared");
+    /* Serial numbers that do not ascend are those of events that do not arrive in their order. */
+    source->session.merge.sorts = vamp_examined_says(examined, VAMP_ASK_ORDER, "other") &&
+                                  vamp_examined_says(examined, VAMP_ASK_SERIALS, "other");
+    uint32_t unknown = 0;
+    if (!source->uses_times) {
+        unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_TIME);
+    }
+    if (!source->uses_ids) {
+        unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_CDO_ID);
+    }
+    if (!source->uses_sizes) {
+        unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SIZE);
+    }
+    if (vamp_examined_says(examined, VAMP_ASK_SERIALS, "none") ||
+        vamp_examined_says(examined, VAMP_ASK_SERIALS, "subscription")) {
+        unknown |= VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS);
+    }
+    atomic_fetch_or(&source->learned, unknown);
+}
 
 static void change_phase(struct maestro_source *source, enum maestro_phase phase)
 {
@@ -133,11 +166,7 @@ static int maestro_open(const void *options, const struct vamp_source_context *c
     source->all_left_ns = INT64_MAX;
     source->last_event_ns = INT64_MAX;
     vamp_examined_read(options, context, &source->examined);
-    source->session.harmless = vamp_examined_says(&source->examined, VAMP_ASK_BEFORE, "harmless");
-    if (vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "none") ||
-        vamp_examined_says(&source->examined, VAMP_ASK_SERIALS, "subscription")) {
-        atomic_fetch_or(&source->learned, VAMP_UNKNOWN_BIT(VAMP_UNKNOWN_SERIALS));
-    }
+    obey_examination(source);
     int result = vamp_session_begin(&source->session, err);
     if (result != 0) {
         (void)maestro_close(source, NULL);
@@ -182,7 +211,7 @@ static void keep_back(struct maestro_source *source, const struct vamp_merge_arr
 static bool insert_time_event(struct maestro_source *source,
                               const struct vamp_merge_arrival *arrival, struct vamp_event *event)
 {
-    if (VAMP_MSTRO_HAS_TIME) {
+    if (source->uses_times) {
         return false;
     }
     const int64_t empty_ns = arrival->utc_ns - arrival->waited_ns;
@@ -246,6 +275,47 @@ static void use_no_serials(struct maestro_source *source, struct vamp_event *eve
     }
 }
 
+/* Replaces the time of an event, and removes its size and id, if they mean something else. */
+static void use_fields(const struct maestro_source *source,
+                       const struct vamp_merge_arrival *arrival, struct vamp_event *event)
+{
+    if (VAMP_MSTRO_HAS_TIME && !source->uses_times) {
+        event->time_ns = arrival->utc_ns;
+        event->present &= (uint16_t)~VAMP_HAS_TIME;
+    }
+    if (!source->uses_sizes) {
+        event->size_bytes = 0;
+        event->present &= (uint16_t)~VAMP_HAS_SIZE;
+    }
+    if (!source->uses_ids) {
+        event->cdo_id = (struct vamp_cdo_id){0};
+        event->present &= (uint16_t)~VAMP_HAS_CDO_ID;
+    }
+}
+
+/* Returns whether the event is the previous one once more, by its serial number. */
+static bool is_repetition(const struct maestro_source *source, const struct vamp_event *event)
+{
+    const struct vamp_event *previous = &source->previous;
+    return event->serial != 0 && !vamp_event_is_mark(event) && event->serial == previous->serial &&
+           event->kind == previous->kind && event->phase == previous->phase;
+}
+
+/* Remembers the event, which is not a repetition, or reports the first repetition. */
+static void note_repetition(struct maestro_source *source, const struct vamp_event *event,
+                            bool is_repeated)
+{
+    if (is_repeated && !source->repetitions_said) {
+        vamp_source_say(&source->session.context,
+                        "events come again with the same serial number: repetitions are not "
+                        "counted");
+        source->repetitions_said = true;
+    } else if (!is_repeated && !vamp_event_is_mark(event)) {
+        source->previous = *event;
+        source->previous.name = NULL;
+    }
+}
+
 static void note_announcement(struct maestro_source *source, const struct vamp_event *event)
 {
     source->came_ns = vamp_session_now(&source->session);
@@ -294,6 +364,7 @@ static void note_component(struct maestro_source *source, const struct vamp_even
 static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_event)
 {
     struct vamp_merge *merge = &source->session.merge;
+    bool is_repeated = false;
     do {
         /* An event that was kept back behind a control event comes first. */
         const struct vamp_merge_arrival *arrival = NULL;
@@ -314,7 +385,8 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
             place_after_previous(source, arrival, ret_event);
         }
         /* Replaces fields that this Maestro does not provide. */
-        if (!VAMP_MSTRO_HAS_TIME) {
+        use_fields(source, arrival, ret_event);
+        if (!source->uses_times) {
             order_arrival(source, ret_event);
         }
         if (merge->serials != VAMP_SERIALS_USED) {
@@ -323,6 +395,8 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
         if (source->counts_gaps) {
             insert_lost_event(source, arrival, ret_event);
         }
+        is_repeated = is_repetition(source, ret_event);
+        note_repetition(source, ret_event, is_repeated);
         if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
             note_announcement(source, ret_event);
         }
@@ -336,7 +410,8 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
             !vamp_roster_knows(&source->roster, ret_event)) {
             note_component(source, ret_event);
         }
-    } while (is_counted(ret_event) || !vamp_source_is_wanted(&source->session.context, ret_event));
+    } while (is_repeated || is_counted(ret_event) ||
+             !vamp_source_is_wanted(&source->session.context, ret_event));
     return true;
 }
 
@@ -588,7 +663,7 @@ static void maestro_wait(void *self, int64_t timeout_ns)
         vamp_sleep_ns(VAMP_MIN(timeout_ns, LOOK_NS));
         return;
     }
-    const int64_t slice_ns = VAMP_MSTRO_HAS_TIME ? timeout_ns : SLICE_NS;
+    const int64_t slice_ns = source->uses_times ? timeout_ns : SLICE_NS;
     const int64_t start_ns = vamp_session_now(&source->session);
     int64_t left_ns = timeout_ns;
     while (left_ns > 0) {

@@ -99,9 +99,39 @@ static void learn_serials(struct vamp_merge *merge, struct vamp_merge_stream *st
     }
 }
 
+/* Returns whether two neighbours of a list have serial numbers that show another order. */
+static bool is_swapped(const struct mstro_pool_event_ *first,
+                       const struct mstro_pool_event_ *second)
+{
+    return !vamp_maestro_is_service(first) && vamp_maestro_serial(second) != 0 &&
+           vamp_maestro_serial(first) > vamp_maestro_serial(second);
+}
+
+/* Sorts a list, which is nearly in order, by serial numbers. Returns its first event. */
+static mstro_pool_event sort_by_serial(mstro_pool_event head)
+{
+    bool is_sorted = false;
+    while (!is_sorted) {
+        is_sorted = true;
+        for (mstro_pool_event *at = &head; (*at)->next != NULL; at = &(*at)->next) {
+            mstro_pool_event first = *at, second = first->next;
+            if (is_swapped(first, second)) {
+                first->next = second->next;
+                second->next = first;
+                *at = second;
+                is_sorted = false;
+            }
+        }
+    }
+    return head;
+}
+
 static void take(struct vamp_merge *merge, struct vamp_merge_stream *stream, mstro_pool_event list)
 {
     assert(stream->count < VAMP_MERGE_LISTS); /* a full stream is not read */
+    if (merge->sorts) {
+        list = sort_by_serial(list);
+    }
     if (!stream->run_over && merge->serials == VAMP_SERIALS_USED) {
         learn_serials(merge, stream, list);
     }

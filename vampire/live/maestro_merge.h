@@ -94,6 +94,7 @@ struct vamp_merge {
     mstro_pool_event retired; /* completely delivered list, disposed of at the next call */
     mstro_status failure;     /* status of the read that ended a stream, else MSTRO_OK */
     bool finished;            /* vamp_merge_finish succeeded */
+    bool sorts;               /* set by the caller: lists are sorted by serial numbers */
     /* Lost events that the pool manager did not report; set by the caller. */
     uint64_t unreported_losses;
     int64_t overloaded_ns; /* monotonic time until which events are held longer */

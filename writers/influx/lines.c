@@ -87,16 +87,24 @@ static void add_unsigned(struct lines *lines, const char *key, uint64_t value)
     add_signed(lines, key, (int64_t)VAMP_MIN(value, (uint64_t)INT64_MAX));
 }
 
+/* Writes the numbers of a histogram but p999, and bounds of those that are not known. */
 static void add_histogram(struct lines *lines, const struct vamp_bins *bins,
-                          const struct vamp_bucket_histogram *histogram)
+                          const struct vamp_row *row)
 {
-    add_unsigned(lines, "count", histogram->count);
-    add_unsigned(lines, "sum", histogram->sum);
-    add_unsigned(lines, "min", histogram->min);
-    add_unsigned(lines, "max", histogram->max);
-    add_unsigned(lines, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
-    add_unsigned(lines, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
-    add_unsigned(lines, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
+    char key[16];
+    add_unsigned(lines, "count", row->histogram->count);
+    for (unsigned i = 0; i < VAMP_ROW_NUMBERS - 1; i++) {
+        struct vamp_range range;
+        const char *name = vamp_row_number(row, bins, i, &range);
+        if (range.low == range.high) {
+            add_unsigned(lines, name, range.low);
+            continue;
+        }
+        (void)snprintf(key, sizeof key, "%s_low", name);
+        add_unsigned(lines, key, range.low);
+        (void)snprintf(key, sizeof key, "%s_high", name);
+        add_unsigned(lines, key, range.high);
+    }
 }
 
 /* Writes the line of one series: tags, fields, and the start of the bucket. */
@@ -115,7 +123,7 @@ static void add_line(struct lines *lines, const struct vamp_bucket *bucket,
         add_gauge(lines, row->entry->has_bounds ? "max_bound" : "max", row->gauge->max);
         break;
     case VAMP_HISTOGRAM:
-        add_histogram(lines, &bucket->schema->bins, row->histogram);
+        add_histogram(lines, &bucket->schema->bins, row);
         break;
     }
     vamp_text_word(lines->text, " ");

@@ -224,6 +224,9 @@ static void add_account(struct vamp_text *text, const struct vamp_accounting *ac
             vamp_field_text(text, 10, vamp_unknown_word((enum vamp_unknown)i));
         }
     }
+    if (accounting->resolution_ns > 0) {
+        vamp_field_number(text, 11, accounting->resolution_ns);
+    }
     vamp_field_end(text, 11, begin);
 }
 

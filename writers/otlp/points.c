@@ -241,6 +241,7 @@ int otlp_points_add(struct otlp_points *points, const struct vamp_delivery *deli
     vamp_merged_number_as(&points->merged, bucket);
     vamp_merged_show(&points->merged, &points->sums);
     points->sums.series = bucket->series;
+    points->sums.accounting = bucket->accounting;
     if (points->bucket == NULL) {
         begin_counting(points, bucket);
     }
@@ -307,41 +308,37 @@ static void add_number(const struct otlp_points *points, struct vamp_text *text,
     vamp_field_end(text, 1, begin);
 }
 
-/* Writes a HistogramDataPoint from `bucket_counts` on. */
+/* Writes a HistogramDataPoint from `bucket_counts` on, without bounds below the resolution. */
 static void add_explicit(const struct otlp_metric *metric, struct vamp_text *text,
-                         const struct vamp_bucket_histogram *histogram)
+                         const struct vamp_bucket_histogram *histogram, uint64_t resolution)
 {
     const struct vamp_bounds *bounds = metric->bounds;
     uint64_t counts[VAMP_BINS_MAX + 1];
+    unsigned first = 0;
+    while (first < bounds->count && bounds->at[first].upper < resolution) {
+        first++;
+    }
     memset(counts, 0, (bounds->count + 1) * sizeof counts[0]);
     for (uint32_t i = 0; i < histogram->bin_count; i++) {
-        counts[bounds->of_bin[histogram->bins[i].bin]] += histogram->bins[i].count;
+        const unsigned bound = bounds->of_bin[histogram->bins[i].bin];
+        counts[VAMP_MAX(bound, first)] += histogram->bins[i].count;
     }
     size_t begin = text->used;
-    for (unsigned i = 0; i <= bounds->count; i++) {
+    for (unsigned i = first; i <= bounds->count; i++) {
         vamp_field_bits(text, counts[i]);
     }
     vamp_field_end(text, 6, begin);
     begin = text->used;
-    for (unsigned i = 0; i < bounds->count; i++) {
+    for (unsigned i = first; i < bounds->count; i++) {
         vamp_field_bits(text, vamp_bits_of((double)bounds->at[i].upper / metric->scale));
     }
     vamp_field_end(text, 7, begin);
 }
 
-/* Writes an ExponentialHistogramDataPoint from `scale` on. */
-static void add_exponential(const struct otlp_metric *metric, struct vamp_text *text,
-                            unsigned scale, const struct vamp_bucket_histogram *histogram)
+/* Writes the counts of the exponential buckets from `bin` on; there is at least one. */
+static void add_places(const struct otlp_metric *metric, struct vamp_text *text,
+                       const struct vamp_bin_count *bin, const struct vamp_bin_count *end)
 {
-    const struct vamp_bin_count *bin = histogram->bins, *end = bin + histogram->bin_count;
-    vamp_field_signed(text, 6, scale);
-    if (bin < end && bin->bin == 0) {
-        vamp_field_fixed64(text, 7, bin->count);
-        bin++;
-    }
-    if (bin == end) {
-        return;
-    }
     const size_t begin = text->used;
     int place = metric->places[bin->bin];
     vamp_field_signed(text, 1, place);
@@ -355,6 +352,32 @@ static void add_exponential(const struct otlp_metric *metric, struct vamp_text *
     }
     vamp_field_end(text, 2, counts);
     vamp_field_end(text, 8, begin);
+}
+
+/* Writes an ExponentialHistogramDataPoint from `scale` on. Values up to the resolution are in the
+ * bucket of zero. */
+static void add_exponential(const struct otlp_points *points, const struct otlp_metric *metric,
+                            struct vamp_text *text, const struct vamp_bucket_histogram *histogram,
+                            uint64_t resolution)
+{
+    const struct vamp_bins *bins = &points->schema->bins;
+    const struct vamp_bin_count *bin = histogram->bins, *end = bin + histogram->bin_count;
+    uint64_t zeros = 0, threshold = 0;
+    vamp_field_signed(text, 6, bins->sub_bits);
+    for (; bin < end && bins->lower[bin->bin] <= resolution; bin++) {
+        zeros += bin->count;
+        threshold = bins->upper[bin->bin];
+    }
+    if (zeros > 0) {
+        vamp_field_fixed64(text, 7, zeros);
+    }
+    if (bin < end) {
+        add_places(metric, text, bin, end);
+    }
+    threshold = VAMP_MAX(threshold, resolution);
+    if (threshold > 0) {
+        vamp_field_fixed64(text, 14, vamp_bits_of((double)threshold / metric->scale));
+    }
 }
 
 /* Writes a HistogramDataPoint if the metric has explicit bounds, else an
@@ -376,16 +399,23 @@ static void add_histogram(const struct otlp_points *points, struct vamp_text *te
     if (histogram->count > 0) { /* `wraps` holds the upper 64 bits of the sum */
         sum += (unsigned __int128)series_of(points, row)->wraps << 64;
     }
-    vamp_field_fixed64(text, 5, vamp_bits_of((double)sum / metric->scale));
+    /* Numbers that are not known are missing. */
+    const uint64_t zeros = vamp_bucket_histogram_zeros(histogram);
+    const uint64_t resolution = zeros > 0 ? row->resolution_ns : 0;
+    if (resolution == 0) {
+        vamp_field_fixed64(text, 5, vamp_bits_of((double)sum / metric->scale));
+    }
     if (is_explicit) {
-        add_explicit(metric, text, histogram);
+        add_explicit(metric, text, histogram, resolution);
         add_attributes(points, text, row, 9);
     } else {
-        add_exponential(metric, text, points->schema->bins.sub_bits, histogram);
+        add_exponential(points, metric, text, histogram, resolution);
     }
-    if (histogram->count > 0) {
-        const unsigned min_field = is_explicit ? 11 : 12;
+    const unsigned min_field = is_explicit ? 11 : 12;
+    if (histogram->count > 0 && resolution == 0) {
         vamp_field_fixed64(text, min_field, vamp_bits_of((double)histogram->min / metric->scale));
+    }
+    if (histogram->count > 0 && histogram->max >= resolution) {
         vamp_field_fixed64(text, min_field + 1,
                            vamp_bits_of((double)histogram->max / metric->scale));
     }

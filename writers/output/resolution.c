@@ -168,7 +168,7 @@ static const bool is_about_missing[VAMP_METRICS_MAX] = {
     [VAMP_METRIC_VAMPIRE_UNIDENTIFIED] = true,    [VAMP_METRIC_VAMPIRE_SERIES_OVERFLOW] = true,
     [VAMP_METRIC_VAMPIRE_LABELS_GIVEN_UP] = true, [VAMP_METRIC_COLLECT_REFUSED] = true,
     [VAMP_METRIC_VAMPIRE_SAMPLE_GROUP] = true,    [VAMP_METRIC_VAMPIRE_NO_ROOM] = true,
-    [VAMP_METRIC_COLLECT_RUNS_MISSING] = true,
+    [VAMP_METRIC_COLLECT_RUNS_MISSING] = true,    [VAMP_METRIC_VAMPIRE_CLOCK_RESOLUTION_NS] = true,
 };
 
 /* Returns the labels that a metric keeps regardless of the selection, if it has them. */

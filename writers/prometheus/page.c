@@ -199,6 +199,7 @@ static void store_bucket(struct page *page, const struct vamp_bucket *bucket)
     for (unsigned i = 0; i < page->schema->metric_count; i++) {
         struct page_metric *metric = &page->metrics[i];
         metric->entry = bucket->schema->metrics[i];
+        metric->resolution_ns = vamp_bucket_resolution(bucket, metric->entry.id);
         for (; metric->count < bucket->series_count[metric->label_set]; metric->count++) {
             metric->values[metric->count].born_ns = bucket->start_ns;
         }

@@ -270,6 +270,13 @@ static void gauge_lines(struct rendering *rendering, const struct page *page,
     }
 }
 
+/* Returns the resolution of the values; 0: all values of this histogram are known. */
+static uint64_t resolution_of(const struct page_metric *metric,
+                              const struct page_histogram *histogram)
+{
+    return histogram->count > 0 && histogram->in_bin[0] > 0 ? metric->resolution_ns : 0;
+}
+
 /* Returns the number of values between the previous bound and `bound`. `*bin` is the first bin
  * after the previous bound, and is advanced to the first one after `bound`. */
 static uint64_t count_within(const struct page_metric *metric, const struct vamp_bins *bins,
@@ -313,11 +320,24 @@ static void add_native(struct rendering *rendering, const struct page_metric *me
     uint64_t before = 0;     /* count of the last bucket written */
     deltas->used = 0;
     vamp_field_signed(text, HISTOGRAM_SCHEMA, bins->sub_bits);
-    vamp_field_fixed64(text, HISTOGRAM_ZERO_THRESHOLD, vamp_bits_of(ZERO_BELOW));
+    /* Values that are not known, and those in buckets below the resolution, are in the bucket of
+     * zero, whose width is the end of its last bin. */
+    const uint64_t resolution = resolution_of(metric, histogram);
+    unsigned bin = 1;
+    uint64_t zeros = 0;
+    double threshold = ZERO_BELOW;
     if (histogram->count > 0) {
-        vamp_field_number(text, HISTOGRAM_ZERO_COUNT, histogram->in_bin[0]);
+        zeros = histogram->in_bin[0];
     }
-    for (unsigned bin = 1; histogram->count > 0 && bin < bins->count;) {
+    for (; bin < bins->count && bins->lower[bin] <= resolution; bin++) {
+        zeros += histogram->in_bin[bin];
+        threshold = (double)bins->upper[bin] / pow(10, metric->base.decimals);
+    }
+    vamp_field_fixed64(text, HISTOGRAM_ZERO_THRESHOLD, vamp_bits_of(threshold));
+    if (histogram->count > 0) {
+        vamp_field_number(text, HISTOGRAM_ZERO_COUNT, zeros);
+    }
+    while (histogram->count > 0 && bin < bins->count) {
         /* Count the values of the next bucket. Prometheus numbers buckets by their upper end. */
         const int place = metric->places[bin] + 1;
         uint64_t count = 0;
@@ -363,12 +383,21 @@ static void add_histograms(struct rendering *rendering, const struct page_metric
     const size_t begin = text->used;
     vamp_text_add(text, rendering->labels.bytes, rendering->labels.used);
     const size_t inner = text->used;
+    const uint64_t resolution = resolution_of(metric, histogram);
     vamp_field_number(text, HISTOGRAM_COUNT, histogram->count);
-    vamp_field_fixed64(text, HISTOGRAM_SUM, vamp_bits_of((double)histogram->sum / scale));
+    double sum = (double)histogram->sum / scale;
+    if (resolution > 0) {
+        sum = (double)NAN; /* a missing sum would be read as 0 */
+    }
+    vamp_field_fixed64(text, HISTOGRAM_SUM, vamp_bits_of(sum));
     uint64_t count = 0;
     for (unsigned bound = 0, bin = 0; bound < metric->bounds->count; bound++) {
         const size_t bucket = text->used;
         count += count_within(metric, bins, histogram, bound, &bin);
+        if (metric->bounds->at[bound].upper < resolution) {
+            text->used = bucket;
+            continue;
+        }
         vamp_field_number(text, BUCKET_COUNT, count);
         vamp_field_fixed64(text, BUCKET_BOUND,
                            vamp_bits_of((double)metric->bounds->at[bound].upper / scale));
@@ -404,12 +433,18 @@ static void histogram_lines(struct rendering *rendering, const struct page *page
             continue;
         }
         uint64_t count = 0;
+        const uint64_t resolution = resolution_of(metric, histogram);
         for (unsigned bound = 0, bin = 0; bound < metric->bounds->count; bound++) {
             count += count_within(metric, bins, histogram, bound, &bin);
+            if (metric->bounds->at[bound].upper < resolution) {
+                continue;
+            }
             number_line(rendering, name, "_bucket", metric->bounds->at[bound].text, count, 0);
         }
         number_line(rendering, name, "_bucket", "+Inf", histogram->count, 0);
-        number_line(rendering, name, "_sum", NULL, histogram->sum, metric->base.decimals);
+        if (resolution == 0) {
+            number_line(rendering, name, "_sum", NULL, histogram->sum, metric->base.decimals);
+        }
         number_line(rendering, name, "_count", NULL, histogram->count, 0);
         created_line(rendering, metric, i);
     }

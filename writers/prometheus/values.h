@@ -37,6 +37,7 @@ struct page_metric {
     struct vamp_schema_metric entry;
     struct page_value *values;  /* indexed by series number */
     struct vamp_bounds *bounds; /* of a histogram; else NULL */
+    uint64_t resolution_ns;     /* vamp_bucket_resolution, as of the newest bucket */
     int16_t *places;            /* for each bin, its bucket in the native histogram */
 };
 

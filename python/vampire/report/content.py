@@ -37,7 +37,7 @@ class Content:
         self.history, self.metrics, self.component, self.trace = history, metrics, component, trace
         # Several parts of the report need the same numbers; each pass over the rows is made once.
         self.sums, self.distribution = functools.cache(self._sums), functools.cache(self._distribution)
-        self.blame = functools.cache(lambda: plots.blame_table(history, self.where("demand_wait_part_ns")))
+        self.blame = functools.cache(lambda: plots.blame_table(history, self.where("demand_wait_part_ns"), least=True))
         for name in metrics or ():
             history.metric(name)
         self.summary = summary(history)
@@ -74,7 +74,7 @@ class Content:
         return AS_MODEL[label] if label not in labels and AS_MODEL.get(label) in labels else label
 
     def _time(self, ns):
-        """A quantile of a time between two events; one below the resolution of the clock is 0 or NaN."""
+        """A quantile or extreme of times between two events; one that may be below the resolution of the clock is NaN."""
         return duration(ns) if ns > 0 or not self.resolution else f"< {duration(self.resolution)}"
 
     def where(self, metric, label=None):
@@ -340,17 +340,26 @@ class Content:
         total = self.blame()["total"].astype(float)
         return pd.DataFrame({"waited": total.groupby(level=1).sum(), "others waited for it": total.groupby(level=0).sum()})
 
-    @staticmethod
-    def _seconds(ns):
-        """A sum of waits; none is 0."""
+    def _seconds(self, ns):
+        """A sum of waits; none is 0. Where times are below the resolution it is a lower bound."""
+        if self.resolution:
+            return f"≥ {duration(float(ns))}" if ns else "?"
         return duration(float(ns)) if ns else "0"
+
+    def _share(self, part, whole):
+        """A fraction of sums of waits."""
+        return "?" if self.resolution else share(part, whole)
+
+    def _sum(self, frame):
+        """The column of sums, or of their lower bounds, of a table of waits."""
+        return "sum_low" if "sum_low" in frame else "sum"
 
     def _waited(self):
         if not self.has("demand_wait_ns", "component"):
             return pd.Series(dtype=float)
         label = self.label("demand_wait_ns", "component")
         sums = compute.table(self.history, "demand_wait_ns", (label,), None, self.where("demand_wait_ns"))
-        return sums.astype({label: object}).set_index(label)["sum"].astype(float)
+        return sums.astype({label: object}).set_index(label)[self._sum(sums)].astype(float)
 
     def model_table(self):
         """Each model: its ranks, how long they waited, how long others waited for them; the most expensive first."""
@@ -379,7 +388,7 @@ class Content:
             row = frame.loc[name] if name is not None else frame.loc[rest].sum()
             mean = row.waited / max(1.0, row.ranks) / max(length, 1.0)
             rows.append((name or others(rest), f"{int(row.ranks):,}" if row.ranks else "", *map(self._seconds, row.iloc[1:]),
-                         share(mean, 1.0) + (", several at once" if mean > 1 else "") if row.ranks else ""))
+                         self._share(mean, 1.0) + (", several at once" if mean > 1 else "") if row.ranks else ""))
         head = ("model", "ranks", "waited", "others waited for it", *(f"waited {part.replace('_', ' ')}" for part in frame.columns[3:]),
                 "of a rank's time")
         return Table("models", "Models", head, rows, frame.rename_axis("model").reset_index(), 1, list(self.of))
@@ -395,7 +404,7 @@ class Content:
         if not self.has(metric, "component"):
             return {}
         def texts(row):
-            return (f"{int(row['count']):,}", *(self._time(row[one]) for one in ("p50", "p99", "p90", "max")), self._seconds(row["sum"]))
+            return (f"{int(row['count']):,}", *(self._time(row[one]) for one in ("p50", "p99", "p90", "max")), self._seconds(row[self._sum(row)]))
         frame = self.wait_table(metric, "component")
         found = {name: texts(frame.loc[name]) for name in chosen if name in frame.index}
         if rest and frame.index.isin(rest).any():
@@ -434,7 +443,7 @@ class Content:
         timed = self.has("transport_ns", "source", "sink")
         if timed:
             times = compute.Distribution(self.history, "transport_ns", pair).spread((0.5, 0.99), pair)
-            frame = frame.join(times.rename(columns={"sum": "sum_ns", 0.5: "p50_ns", 0.99: "p99_ns"})[["sum_ns", "p50_ns", "p99_ns"]])
+            frame = frame.join(times.rename(columns={self._sum(times): "sum_ns", 0.5: "p50_ns", 0.99: "p99_ns"})[["sum_ns", "p50_ns", "p99_ns"]])
         hidden = self.hidden(counts, "the transports")
         order = frame.sort_values(["sum_ns"] * timed + ["bytes", "transports"], ascending=False, kind="stable")
         named, columns = [key for key in order.index if OTHER not in key], list(order.columns)
@@ -463,7 +472,7 @@ class Content:
             if frame is not None and len(frame):
                 row = frame.iloc[0]
                 what = [dict(WAITS)[metric]] if metric in dict(WAITS) else []
-                rows.append((*what, "all", f"{int(row['count']):,}", self._seconds(row["sum"]),
+                rows.append((*what, "all", f"{int(row['count']):,}", self._seconds(row[self._sum(row)]),
                              *(self._time(row[one]) for one in (0.5, 0.9, 0.99, "max"))))
                 frames.append(frame.assign(metric=metric))
         head = ("waited", "component", *head) if name == "waits" else ("between", *head)
@@ -482,7 +491,7 @@ class Content:
             if OTHER in frame.index:
                 part = share(int(frame["count"][OTHER]), int(frame["count"].sum()))
                 notes.append(f"{part} of the waits {what} have no component by name, but are in (other)")
-            chosen, rest = largest(frame, "sum", 10)
+            chosen, rest = largest(frame, self._sum(frame), 10)
             texts = self._waits(metric, chosen, rest)
             for name in chosen + ([None] if rest else []):
                 count, p50, p99, p90, most, whole = texts[name]
@@ -504,12 +513,12 @@ class Content:
 
         named, whole = [key for key in frame.index if OTHER not in key], int(frame.total.sum())
         numbers = frame.loc[named[:LARGEST + MORE], ["total", *parts]].itertuples(index=False, name=None)
-        shown = [(consumer, producer, *map(self._seconds, row), share(int(row[0]), whole)) for (producer, consumer), row in zip(named, numbers)]
+        shown = [(consumer, producer, *map(self._seconds, row), self._share(int(row[0]), whole)) for (producer, consumer), row in zip(named, numbers)]
         rows = shown[:LARGEST]
         for name, keys in ((others(named[LARGEST:]), named[LARGEST:]), (OTHER, [key for key in frame.index if OTHER in key])):
             if keys:
                 sums = frame.loc[keys, ["total", *parts]].sum()
-                rows.append((name, "", *map(self._seconds, sums), share(int(sums.total), int(frame.total.sum()))))
+                rows.append((name, "", *map(self._seconds, sums), self._share(int(sums.total), int(frame.total.sum()))))
         notes = list(self.of)
         if "unknown" in parts and frame.unknown.any():
             notes.append(f"of {share(int(frame.unknown.sum()), int(frame.total.sum()))} of the time it is not known what it was for")

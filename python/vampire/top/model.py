@@ -362,7 +362,7 @@ class Model:
             if what in TIMES:
                 self._times(self._rows(kind, one), one)
                 continue
-            delta = integer(one.get("sum" if what == "waited" else "delta"))
+            delta = integer(one.get("delta")) if what != "waited" else integer(one.get("sum", one.get("sum_low")))
             if not delta:
                 continue
             part_of = values.get(one.get(label)) if label and isinstance(one.get(label), str) else None
@@ -385,7 +385,7 @@ class Model:
                  if isinstance(pair, list) and len(pair) >= 2] if isinstance(bins, list) else []
         if pairs:
             for table, row in rows:
-                table.part(row).timed().take(pairs, number(series, "min"), number(series, "max"))
+                table.part(row).timed().take(pairs, *(number(series, end if end in series else f"{end}_low") for end in ("min", "max")))
 
     def _total(self):
         if self.state.total.incoming is None:
@@ -658,5 +658,6 @@ class Snapshot:  # pylint: disable=too-many-instance-attributes
         times = self._part(row.of_ranks or row).times
         if times is not None and times.count:
             shown.timed, shown.max = times.count, times.max
+            shown.zeros = times.bins.get(0, 0)
             shown.p50, shown.p99 = times.quantile(0.5), times.quantile(0.99)
         return shown

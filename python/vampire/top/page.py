@@ -229,22 +229,25 @@ def _cell(snapshot, kind, row, column):
         hidden = row.hidden or absent
     if hidden:
         return _absent(snapshot, what)
+    resolution = snapshot.state.gauges.get("vampire_clock_resolution_ns")
     if column.quantile is None:
+        if resolution is not None and what in ("waited", "for_offer", "for_start", "moving"):
+            return f">{column.shown(row.sums[what])}" if row.sums[what] else "?"  # times below the resolution are not in it
         shown = time if snapshot.totals and column.shown is rate_of_time else column.shown
         return shown(row.sums[what])
     if not row.timed:
         return "-"
     if row.rest and column.quantile != "max":  # of several rows in one only the longest is known
         return _absent(snapshot, what)
-    value, resolution = getattr(row, column.quantile), snapshot.state.gauges.get("vampire_clock_resolution_ns")
-    return f"<{column.shown(resolution)}" if value == 0 and resolution is not None else column.shown(value)
+    value = getattr(row, column.quantile)
+    return f"<{column.shown(resolution)}" if resolution is not None and row.zeros and value < resolution else column.shown(value)
 
 
 def _component_name(row, wide):
     """"IFS -- 0", "... @n17", "... (finalized)", "... (x3, 1 vanished)", "... (idle 12.0 s)": the name is cut, the state is
     not; the host is there if it has room."""
     states = [f"x{row.members}"] if row.members > 1 else []
-    reason = row.reason or "left"
+    reason = "left" if row.reason in ("", "unknown") else row.reason  # unknown: Maestro does not say why
     if 0 < row.left < row.members:
         states.append(f"{row.left} {reason}")
     elif row.left > 0:

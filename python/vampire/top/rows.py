@@ -115,7 +115,7 @@ class Row:
     @property
     def vanished(self):
         """One of its members left, and not in order; a bad reason stays."""
-        return self.left > 0 and self.reason != "finalized"
+        return self.left > 0 and self.reason not in ("finalized", "unknown", "")
 
 
 class Table:
@@ -174,7 +174,7 @@ class Shown:
         self.idle_ns = 0
         self.sums = dict.fromkeys(SUMS, 0)
         self.timed = 0  # values that p50, p99 and max summarise
-        self.p50 = self.p99 = self.max = 0
+        self.p50 = self.p99 = self.max = self.zeros = 0
 
 
 def natural(name):

@@ -197,6 +197,17 @@ void vamp_label_set_describe(struct vamp_label_set *set, uint32_t labels)
     }
 }
 
+uint64_t vamp_bucket_resolution(const struct vamp_bucket *bucket, enum vamp_metric_id id)
+{
+    const struct vamp_metric *metric = &vamp_metrics[id];
+    const bool is_own = id == VAMP_METRIC_OWN_ROUNDTRIP_NS || id == VAMP_METRIC_VAMPIRE_COMMIT_NS ||
+                        (metric->sets & VAMP_SET_SAMPLED) != 0;
+    if (metric->kind != VAMP_HISTOGRAM || is_own || strcmp(metric->unit, "ns") != 0) {
+        return 0;
+    }
+    return bucket->accounting.resolution_ns;
+}
+
 void vamp_series_space_text(const uint8_t series_space[static 16],
                             char text[static VAMP_SERIES_SPACE_BYTES])
 {

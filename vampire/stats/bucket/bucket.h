@@ -71,6 +71,11 @@ static inline unsigned vamp_schema_find(const struct vamp_schema *schema, enum v
     return place;
 }
 
+struct vamp_bucket;
+/* Returns the resolution in ns of a histogram of times between events: a value of 0 is only known
+ * to be at most this. 0: the values of the metric are known. All writers use this. */
+uint64_t vamp_bucket_resolution(const struct vamp_bucket *bucket, enum vamp_metric_id id);
+
 #define VAMP_SERIES_SPACE_BYTES 37 /* size of `series_space` as text */
 void vamp_series_space_text(const uint8_t series_space[static 16],
                             char text[static VAMP_SERIES_SPACE_BYTES]);

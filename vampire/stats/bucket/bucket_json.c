@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "vampire/stats/bucket/bucket_json.h"
 
+#include <stdio.h>
+
 #include "vampire/core/event/event.h"
 
 void vamp_bucket_json_label_members(struct vamp_json *json, const struct vamp_label_set *set,
@@ -83,6 +85,23 @@ static void gauge_member(struct vamp_json *json, const char *key, int64_t value)
     }
 }
 
+/* Writes a number of a histogram, or its bounds if it is not known. */
+static void number_member(struct vamp_json *json, const struct vamp_bins *bins,
+                          const struct vamp_row *row, unsigned number)
+{
+    char key[16];
+    struct vamp_range range;
+    const char *name = vamp_row_number(row, bins, number, &range);
+    if (range.low == range.high) {
+        vamp_json_unsigned(json, name, range.low);
+        return;
+    }
+    (void)snprintf(key, sizeof key, "%s_low", name);
+    vamp_json_unsigned(json, key, range.low);
+    (void)snprintf(key, sizeof key, "%s_high", name);
+    vamp_json_unsigned(json, key, range.high);
+}
+
 void vamp_bucket_json_values(struct vamp_json *json, const struct vamp_bins *bins,
                              const struct vamp_row *row)
 {
@@ -99,13 +118,9 @@ void vamp_bucket_json_values(struct vamp_json *json, const struct vamp_bins *bin
         return;
     case VAMP_HISTOGRAM:
         vamp_json_unsigned(json, "count", histogram->count);
-        vamp_json_unsigned(json, "sum", histogram->sum);
-        vamp_json_unsigned(json, "min", histogram->min);
-        vamp_json_unsigned(json, "max", histogram->max);
-        vamp_json_unsigned(json, "p50", vamp_bucket_histogram_quantile(histogram, bins, 0.5));
-        vamp_json_unsigned(json, "p90", vamp_bucket_histogram_quantile(histogram, bins, 0.9));
-        vamp_json_unsigned(json, "p99", vamp_bucket_histogram_quantile(histogram, bins, 0.99));
-        vamp_json_unsigned(json, "p999", vamp_bucket_histogram_quantile(histogram, bins, 0.999));
+        for (unsigned i = 0; i < VAMP_ROW_NUMBERS; i++) {
+            number_member(json, bins, row, i);
+        }
         return;
     }
 }

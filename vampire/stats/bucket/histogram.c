@@ -95,6 +95,29 @@ uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
     return middle_of_bin(bins, bin, histogram->min, histogram->max);
 }
 
+struct vamp_range vamp_histogram_quantile_range(const struct vamp_histogram *histogram,
+                                                const struct vamp_bins *bins, double q,
+                                                uint64_t resolution)
+{
+    uint64_t value = vamp_histogram_quantile(histogram, bins, q);
+    if (q <= 0) {
+        value = histogram->min;
+    } else if (q >= 1) {
+        value = histogram->max;
+    }
+    return vamp_value_range(value, histogram->bins[0], resolution);
+}
+
+struct vamp_range vamp_sum_range(uint64_t sum, uint64_t zeros, uint64_t resolution)
+{
+    struct vamp_range range = {sum, UINT64_MAX};
+    uint64_t uncertain = 0;
+    if (!__builtin_mul_overflow(zeros, resolution, &uncertain)) {
+        (void)__builtin_add_overflow(sum, uncertain, &range.high);
+    }
+    return range;
+}
+
 uint64_t vamp_bucket_histogram_quantile(const struct vamp_bucket_histogram *histogram,
                                         const struct vamp_bins *bins, double q)
 {

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,6 +58,25 @@ void vamp_histogram_rebin(struct vamp_histogram *into, const struct vamp_bins *b
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
                                  const struct vamp_bins *bins, double q);
 
+/* What is known of a number: it is not less than `low` and not greater than `high`. */
+struct vamp_range {
+    uint64_t low, high;
+};
+/* Return the range of the sum, or of a quantile or extreme `value`, of a histogram with `zeros`
+ * values 0 that are only known to be between 0 and `resolution`. 0: the values are known. */
+struct vamp_range vamp_sum_range(uint64_t sum, uint64_t zeros, uint64_t resolution);
+static inline struct vamp_range vamp_value_range(uint64_t value, uint64_t zeros,
+                                                 uint64_t resolution)
+{
+    const bool is_uncertain = zeros > 0 && value < resolution;
+    return (struct vamp_range){value, is_uncertain ? resolution : value};
+}
+
+/* Returns the range of a quantile; 0 and 1 are the extremes. */
+struct vamp_range vamp_histogram_quantile_range(const struct vamp_histogram *histogram,
+                                                const struct vamp_bins *bins, double q,
+                                                uint64_t resolution);
+
 /* Representation of histograms in buckets: only bins that have values, in ascending order.
  * Immutable. */
 struct vamp_bucket_histogram {
@@ -69,6 +89,11 @@ struct vamp_bucket_histogram {
 static inline size_t vamp_bucket_histogram_bytes(size_t bin_count)
 {
     return sizeof(struct vamp_bucket_histogram) + bin_count * sizeof(struct vamp_bin_count);
+}
+/* Returns the number of values 0. */
+static inline uint64_t vamp_bucket_histogram_zeros(const struct vamp_bucket_histogram *histogram)
+{
+    return histogram->bin_count > 0 && histogram->bins[0].bin == 0 ? histogram->bins[0].count : 0;
 }
 /* As vamp_histogram_quantile. */
 uint64_t vamp_bucket_histogram_quantile(const struct vamp_bucket_histogram *histogram,

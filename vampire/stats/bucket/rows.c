@@ -43,6 +43,7 @@ static void begin_metric(struct vamp_rows *rows)
     row->entry = &schema->metrics[rows->metric];
     row->metric = &vamp_metrics[row->entry->id];
     row->set = &schema->label_sets[row->entry->label_set];
+    row->resolution_ns = vamp_bucket_resolution(rows->bucket, row->entry->id);
 }
 
 /* Sets the members of the row that differ between the values of a metric. Inlined for speed. */
@@ -116,4 +117,31 @@ bool vamp_rows_next(struct vamp_rows *rows)
         }
     }
     return false;
+}
+
+const char *vamp_row_number(const struct vamp_row *row, const struct vamp_bins *bins,
+                            unsigned number, struct vamp_range *ret_range)
+{
+    static const struct {
+        const char *name;
+        double quantile;
+    } numbers[VAMP_ROW_NUMBERS] = {{"sum", 0},   {"min", 0},    {"max", 1},     {"p50", 0.5},
+                                   {"p90", 0.9}, {"p99", 0.99}, {"p999", 0.999}};
+    const struct vamp_bucket_histogram *histogram = row->histogram;
+    const uint64_t zeros = vamp_bucket_histogram_zeros(histogram);
+    if (number >= VAMP_ROW_NUMBERS) {
+        return NULL;
+    }
+    if (number == 0) {
+        *ret_range = vamp_sum_range(histogram->sum, zeros, row->resolution_ns);
+        return numbers[number].name;
+    }
+    uint64_t value = vamp_bucket_histogram_quantile(histogram, bins, numbers[number].quantile);
+    if (number == 1) {
+        value = histogram->min;
+    } else if (number == 2) {
+        value = histogram->max;
+    }
+    *ret_range = vamp_value_range(value, zeros, row->resolution_ns);
+    return numbers[number].name;
 }

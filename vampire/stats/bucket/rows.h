@@ -22,12 +22,19 @@ struct vamp_row {
     const struct vamp_label_set *set;
     unsigned number; /* number of the series in its label set */
     const struct vamp_series *series;
+    uint64_t resolution_ns; /* vamp_bucket_resolution */
     union {
         const struct vamp_counter_value *counter;
         const struct vamp_gauge_value *gauge;
         const struct vamp_bucket_histogram *histogram;
     };
 };
+
+/* Numbers by which formats describe a histogram, in their order: "sum", "min", "max", "p50", "p90",
+ * "p99", "p999". Returns NULL from VAMP_ROW_NUMBERS on. */
+#define VAMP_ROW_NUMBERS 7
+const char *vamp_row_number(const struct vamp_row *row, const struct vamp_bins *bins,
+                            unsigned number, struct vamp_range *ret_range);
 
 /* Rows to skip. Histograms without values are never in a bucket. */
 enum vamp_rows_without {
