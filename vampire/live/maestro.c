@@ -543,6 +543,7 @@ static enum vamp_source_status lose_pool(struct maestro_source *source,
     }
     vamp_roster_done(&source->roster);
     source->gaps = (struct vamp_serial_gaps){.newest = 0};
+    source->previous = (struct vamp_event){.kind = VAMP_EVENT_NONE}; /* serials begin again */
     source->all_left_ns = INT64_MAX;
     if (source->session.options->rejoin_ns == 0) {
         change_phase(source, PHASE_GIVEN_UP);
