@@ -123,12 +123,3 @@ void vamp_page_outputs(const struct vamp_page *page, const struct vamp_outputs *
         print_output(page, &outputs->items[i]);
     }
 }
-
-const char *vamp_quantile_text(const struct vamp_histogram *histogram, const struct vamp_bins *bins,
-                               double q, uint64_t resolution_ns,
-                               char text[static VAMP_UNIT_TEXT_BYTES])
-{
-    const struct vamp_range range =
-        vamp_histogram_quantile_range(histogram, bins, q, resolution_ns);
-    return vamp_duration_between(range.low, range.high, text);
-}

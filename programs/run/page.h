@@ -6,7 +6,6 @@
 
 #include "programs/run/outputs.h"
 #include "vampire/alarms/alarms.h"
-#include "vampire/core/units.h"
 
 /* A sequence of lines, each of which begins with a name. */
 struct vamp_page {
@@ -22,10 +21,6 @@ void vamp_page_title(const struct vamp_page *page, const char *format, ...) VAMP
 /* Prints "  NAME text" and a newline. */
 void vamp_page_line(const struct vamp_page *page, const char *name, const char *format, ...)
     VAMP_PRINTF(3, 4);
-/* Writes a quantile of times, or its bounds where it is below the resolution; 1 is the maximum. */
-const char *vamp_quantile_text(const struct vamp_histogram *histogram, const struct vamp_bins *bins,
-                               double q, uint64_t resolution_ns,
-                               char text[static VAMP_UNIT_TEXT_BYTES]);
 /* Prints the results and paths of finished outputs. */
 void vamp_page_outputs(const struct vamp_page *page, const struct vamp_outputs *outputs);
 /* Prints the rules that have fired, are pending or have reached a limit; `all`: every rule.

@@ -34,8 +34,8 @@ struct vamp_process {
 };
 
 /* Starts the description of a run: a new id, start time, version, configuration, user and host; the
- * texts are stored in `process` and `config`. The user is the effective one. The batch job is that of
- * Slurm, PBS or LSF. */
+ * texts are stored in `process` and `config`. The user is the effective one. The batch job is that
+ * of Slurm, PBS or LSF. */
 void vamp_process_describe(struct vamp_process *process, const struct vamp_config *config,
                            const struct vamp_clock *clock, struct vamp_run *ret_run);
 

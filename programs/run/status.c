@@ -8,7 +8,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "programs/run/page.h"
 #include "vampire/core/clock.h"
 #include "vampire/core/hash.h"
 #include "vampire/core/units.h"
@@ -137,6 +136,15 @@ static int terminal_columns(void)
         return size.ws_col;
     }
     return 80;
+}
+
+const char *vamp_quantile_text(const struct vamp_histogram *histogram, const struct vamp_bins *bins,
+                               double q, uint64_t resolution_ns,
+                               char text[static VAMP_UNIT_TEXT_BYTES])
+{
+    const struct vamp_range range =
+        vamp_histogram_quantile_range(histogram, bins, q, resolution_ns);
+    return vamp_duration_between(range.low, range.high, text);
 }
 
 /* Writes the transports' part of the line; "" if there are no transports. */

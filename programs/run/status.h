@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "vampire/core/clock.h"
+#include "vampire/core/units.h"
 #include "vampire/stats/stats.h"
 
 /*
@@ -113,6 +114,10 @@ void vamp_status_flush(struct vamp_status *status);
 void vamp_status_kept(struct vamp_status *status,
                       void (*each)(void *context, const struct vamp_status_message *message),
                       void *context);
+/* Writes a quantile of times, or its bounds where it is below the resolution; 1 is the maximum. */
+const char *vamp_quantile_text(const struct vamp_histogram *histogram, const struct vamp_bins *bins,
+                               double q, uint64_t resolution_ns,
+                               char text[static VAMP_UNIT_TEXT_BYTES]);
 /* Prints "PROGRAM: text", unless quiet. */
 void vamp_status_say(struct vamp_status *status, const char *format, ...) VAMP_PRINTF(2, 3);
 /* Like vamp_status_say, for a complete line; `context` is the status. */

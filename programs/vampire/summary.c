@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "programs/run/page.h"
+#include "programs/run/status.h"
 #include "programs/vampire/words.h"
 #include "vampire/core/units.h"
 #include "vampire/core/utf8.h"

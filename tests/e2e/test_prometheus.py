@@ -337,8 +337,6 @@ def test_the_recipe_is_right(space):
     subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=space.path, check=True)
 
 
-
-
 PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
 

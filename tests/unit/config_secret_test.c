@@ -152,7 +152,8 @@ static void files_that_cannot_be_read(void **state)
     static const struct mistake mistakes[] = {
         {"{\"source\": {\"info\": \"" SECRET "}}", NULL, NULL, "premature end of input"},
         {"{\"source\": {\"info\": \"Zq7XwK\n}}", NULL, NULL, "unexpected newline\n"},
-        {"{\"source\": {\"info\": " SECRET "}}", NULL, NULL, "invalid token (texts are in double quotes"},
+        {"{\"source\": {\"info\": " SECRET "}}", NULL, NULL,
+         "invalid token (texts are in double quotes"},
         {"{\"source\": {\"info\": \"Zq7X\"wK9v\"}}", NULL, NULL, "'}' expected\n"},
         {"{\"source\": {\"info\": \"Zq7X\"\n\"" SECRET "\"}}", NULL, NULL, "'}' expected"},
         {"{\"source\": {info: \"" SECRET "\"}}", NULL, NULL, "near 'info'"},
