@@ -513,23 +513,26 @@ static bool writes_to(const struct vamp_config_output *output, uint32_t kinds)
     return (vamp_output_holding(output->ops, output->options, &output->settings) & kinds) != 0;
 }
 
-/* Replaces the directory of a target by its real path if the path contains a symbolic link. Writers
- * follow no links, so that one made during the run redirects nothing. */
+/* Replaces the directory of a target by its real path if it is a symbolic link. Writers do not
+ * follow one, so that a link created during the run cannot redirect the output. */
 static void resolve_links(const struct vamp_config_output *output, const struct vamp_opt *opt,
                           const char *directory, struct place *place)
 {
     const int fd = vamp_target_directory(directory, O_PATH);
-    if (fd != -ELOOP && fd != -ENOTDIR) {
+    if (fd >= 0) {
         (void)close(fd);
         return;
     }
-    char *real = realpath(directory, NULL), *path = real;
-    if (real != NULL && place->file) {
-        if (asprintf(&path, "%s/%s", real, place->name) < 0) {
-            path = NULL;
-        }
-        free(real);
+    struct stat status;
+    char *real = realpath(directory, NULL), *path = NULL;
+    /* In another mount namespace (/proc/PID/root), the real path is another directory. */
+    const bool is_same = real != NULL && stat(real, &status) == 0 &&
+                         status.st_dev == place->device && status.st_ino == place->directory;
+    if (is_same && asprintf(&path, "%s%s%s", real, place->file ? "/" : "",
+                            place->file ? place->name : "") < 0) {
+        path = NULL;
     }
+    free(real);
     if (path == NULL) {
         return; /* creating the file will report the link */
     }

@@ -396,12 +396,14 @@ static int convert_number(const struct reader *reader, struct config_value *valu
     return refuse_token(reader->reading->fault, reader->text, value->offset, value->end, wrong, "");
 }
 
-/* The hint for what is no value of JSON. */
+/* Returns a hint for text that is not a JSON value. */
 static const char *value_hint(const char *at)
 {
     static const char *const foreign[] = {"True", "False", "None", "yes", "no", "on", "off"};
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        if (strncasecmp(at, foreign[i], strlen(foreign[i])) == 0) {
+        const size_t length = strlen(foreign[i]);
+        if (strncasecmp(at, foreign[i], length) == 0 && !isalnum((unsigned char)at[length]) &&
+            at[length] != '_') {
             return " (the words are true, false and null, in lower case)";
         }
     }

@@ -292,7 +292,7 @@ VAMP_MUST_CHECK int vamp_plug_in_of(const struct vamp_writer_ops *format, const 
 /* Repairs a file that a killed run left (vampire --recover). The first bytes of the file determine
  * its format. Removes an incomplete record from the end; HDF5 files are changed so that they open
  * normally. Complete records are never removed. A file that another process writes, or with other
- * damage, is not changed. Returns 0; -EBUSY if another process writes it; -EBADMSG if it is not a
- * file of vampire or is damaged; or another -errno. */
+ * damage, is not changed. Returns 0; -EBUSY if another process writes it or may write it;
+ * -EINVAL if it is not a file of vampire; -EBADMSG if it is damaged; or another -errno. */
 VAMP_MUST_CHECK int vamp_recover_file(const char *path, bool dry_run,
                                       struct vamp_recovery *ret_recovery, struct vamp_err *err);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "writers/format/file.h"
@@ -119,6 +120,10 @@ static const struct vamp_file_ops *find_files(int fd)
     return NULL;
 }
 
+/* Without locks, a file that was written more recently than this many seconds ago may still be
+ * written. */
+#define QUIET_S 600
+
 /* Repairs an open file of any format. Results as for vamp_recover_file. */
 static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery *ret_recovery,
                    struct vamp_err *err)
@@ -130,7 +135,14 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     if (!S_ISREG(status.st_mode)) {
         return vamp_err_set(err, -EBADMSG, "%s is not a file", path);
     }
-    if (!vamp_target_lock(fd, dry_run)) {
+    const int lock = vamp_target_lock(fd, dry_run);
+    if (lock == -ENOLCK && !dry_run && time(NULL) - status.st_mtime < QUIET_S) {
+        return vamp_err_set(err, -EBUSY,
+                            "%s was written less than %d s ago, and its file system has no locks "
+                            "that would show whether a vampire still writes it; try again later",
+                            path, QUIET_S);
+    }
+    if (lock == -EBUSY) {
         return vamp_err_set(err, -EBUSY,
                             "%s is being written; nothing is wrong with it as long as its vampire "
                             "runs",
@@ -145,7 +157,7 @@ static int recover(int fd, const char *path, bool dry_run, struct vamp_recovery 
     }
     const struct vamp_file_ops *files = find_files(fd);
     if (files == NULL) {
-        return vamp_err_set(err, -EBADMSG,
+        return vamp_err_set(err, -EINVAL,
                             "%s is neither an HDF5 file, nor JSON lines, a recording or a trace",
                             path);
     }

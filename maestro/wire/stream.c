@@ -35,7 +35,7 @@ static_assert(STREAM_FRAME_BYTES + PREFIX_BYTES == RECORD_BYTES, "a frame is a r
 #define PLAIN_BYTES (2 * RECORD_BYTES + READ_BYTES)
 /* Size up to which the memory of an empty queue is kept. */
 #define QUEUE_KEPT_BYTES ((size_t)65536)
-#define EVENTS 64
+#define EVENTS 1024 /* more than streams with frames left, which are reported again and again */
 /* Maximum number of connections accepted in a turn, so that earlier ones can authenticate even
  * during a flood. */
 #define ACCEPTS 16

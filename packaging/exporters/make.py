@@ -105,9 +105,7 @@ def screen(name):
     return [
         ("blocked_on_ns", "Who is blocked on whom, fraction of the time", "percentunit",
          [(f"topk(10, sum by (component, producer) (rate({name['blocked_on_ns']}{component}{RATE})))",
-           "{{component}} on {{producer}}"),
-          (f"topk(10, sum by (component, consumer) (rate({name['held_back_ns']}{component}{RATE})))",
-           "{{component}}, held back by {{consumer}}")], "bargauge"),
+           "{{component}} on {{producer}}")], "bargauge"),
         ("demand_wait_ns", "How long waits on demand were", "s", heat("demand_wait_ns", component), "heatmap"),
         ("demand_oldest_ns", "Who waits now, and since when", "s",
          [(f"topk(10, max by (component) ({name['demand_oldest_ns']}{component}))", "{{component}}")]),

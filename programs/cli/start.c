@@ -215,7 +215,7 @@ static void watch_recovery(void)
 /* Prints one line for each file, and continues after failures. */
 static int recover_recordings(const struct vamp_options *options, FILE *out, FILE *error)
 {
-    int exit_code = VAMP_EXIT_OK, failed = 0;
+    int exit_code = VAMP_EXIT_OK, unusable = 0;
     watch_recovery();
     for (int i = 0; i < options->file_count; i++) {
         const char *path = options->files[i];
@@ -230,7 +230,7 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
         (void)alarm(0);
         if (code != 0) {
             exit_code = fail(options, error, err.text);
-            failed++;
+            unusable += code == -ENOENT || code == -EINVAL;
         } else if (recovery.damaged) {
             (void)fprintf(out, "%s: %s %s: %" PRIu64 " whole %ss\n", path,
                           options->dry_run ? "would remove" : "removed", recovery.what,
@@ -240,8 +240,7 @@ static int recover_recordings(const struct vamp_options *options, FILE *out, FIL
                           recovery.record);
         }
     }
-    /* As of --summary: where no file could be recovered, nothing was changed. */
-    return failed == options->file_count ? VAMP_EXIT_USAGE : exit_code;
+    return unusable == options->file_count ? VAMP_EXIT_USAGE : exit_code;
 }
 
 #define NO_PACKAGE 77 /* no exit code of the modules; as in python_program */
@@ -403,7 +402,7 @@ static int judge(void *context, const struct vamp_examination *examination)
                                  examination->path, workflow,     intrusive};
     const int code = run_package(self->options, "examine", words, sizeof words / sizeof words[0],
                                  "--examine", "", self->error);
-    return code <= 1 ? code : VAMP_EXIT_USAGE;
+    return code <= 1 || code == 128 + SIGINT ? code : VAMP_EXIT_USAGE;
 }
 
 static int examine(const struct vamp_options *options, FILE *error)

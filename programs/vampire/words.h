@@ -12,7 +12,7 @@
 #define VAMP_WORDS_FILTERED "what statistics.filters exclude"
 #define VAMP_WORDS_OUTSIDE "the series that this output leaves out"
 /* In a verdict of vampire --examine: a field of events does not mean what it should. */
-#define VAMP_WORDS_OTHER ": other"
+#define VAMP_WORDS_OTHER ": other,"
 #define VAMP_WORDS_COARSE ": coarse"
 #define VAMP_WORDS_SHARED ": shared"
 #define VAMP_WORDS_NO_ROOM "values for which max_histogram_memory has no room"

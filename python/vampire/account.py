@@ -236,14 +236,15 @@ def _buckets_missing(history):
 
 
 def _verdicts(history):
-    """What vampire --examine found out about events that mean something else than they should."""
-    return {said for said in (str(file.attrs.get("examined", "")) for file in history.files) if any(word in said for word in (words.OTHER, words.COARSE, words.SHARED))}
+    """The verdicts of vampire --examine in which a field of events has another meaning, as text; "" if there are none."""
+    said = {str(file.attrs.get("examined", "")) for file in history.files}
+    return "; ".join(sorted(one for one in said if any(word in one for word in (words.OTHER, words.COARSE, words.SHARED))))
 
 
 def summary(history, output=None, between=None):
     """A Summary of files: a path, a pattern, a directory, a list, or a History."""
     history = history_of(history, output, between)
-    last, accounts = history.files[-1], _accounts(history)
+    last, accounts, verdicts = history.files[-1], _accounts(history), _verdicts(history)
     sampled = _sum(history, "vampire_sampled_out")
     count = len(history.times)
     return Summary(
@@ -262,4 +263,4 @@ def summary(history, output=None, between=None):
         unidentified=_sum(history, "vampire_unidentified"), cdos_uncounted=_sum(history, "vampire_cdos_uncounted"), hidden=_hidden(history),
         buckets_lost=_buckets_lost(history), buckets_missing=_buckets_missing(history),
         buckets_incomplete=int((~history.complete()).sum()), partial=partial_of(history),
-        not_observed={**history.not_observed, **{"examined": f"vampire --examine found: {said}" for said in _verdicts(history)}})
+        not_observed={**history.not_observed, **({"examined": f"vampire --examine found: {verdicts}"} if verdicts else {})})

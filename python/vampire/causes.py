@@ -125,7 +125,7 @@ class Paces:
     def _is_common(self, pace, span, others):
         """Whether most other components had at least half of the additional time of this stall in the same windows."""
         windows = np.flatnonzero(pace.windows(span, self.count))
-        seconds = (pace.values[span.first] - 1) * pace.usual
+        seconds = (span.of(pace.values).max() - 1) * pace.usual
         running = [one for one in others if one.first <= windows[-1] and one.end > windows[0]]
         return sum(one.highest(windows[0], windows[-1]) > seconds / 2 for one in running) > len(running) / 2
 
@@ -211,8 +211,6 @@ class Causes:
                 continue
             inside = pace.windows(span, len(self.width))
             windows = np.flatnonzero(inside)
-            if not len(windows):
-                continue
             first, end = int(windows[0]), int(windows[-1]) + 1
             beside = self._beside(span.every, inside, first, end)
             costs = {part: self._cost(rows, part, inside, beside) for part in parts}
@@ -301,7 +299,7 @@ class Causes:
 
     def _cost(self, rows, part, inside, beside):
         """(blocked time in this part, the time above the usual), each by component, in s. The usual time is that of the compared windows,
-        scaled to the same progress; of the time before and after, the smaller one. Except for transports, the time above the usual is limited to
+        scaled to the same progress; of the time before and after, the smaller one. Except for `moving`, the time above the usual is limited to
         the increase of the component's total blocked time, because a change of the producer that offers last costs nothing."""
         blocked, names = self.blocked, self.shape[0]
         rows = rows[blocked.part[rows] == PARTS.index(part)]

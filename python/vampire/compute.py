@@ -15,6 +15,7 @@ from .errors import Error, check_size
 from .history import History
 from .rows import FIELDS
 from .run_files import RESOLUTION
+DECLARED = "declared in samples.metrics"  # the origin of metrics that are made of samples
 from .sums import ADVICE, Keys, Sums
 
 
@@ -280,9 +281,10 @@ def resolution(history):
 
 def resolution_of(history, metric):
     """resolution(history) for a histogram of times between two events: a value of 0 is only known to be at most this. 0: the
-    values of this metric are known. Whatever computes numbers from values asks here."""
-    is_time = history.metric(metric).attrs.get("value_units") == "ns" and not metric.startswith(("own_", "vampire_"))
-    return resolution(history) if is_time else 0.0
+    values of this metric are known. All code that computes numbers from values uses this."""
+    attrs = history.metric(metric).attrs
+    has_own_clock = metric.startswith(("own_", "vampire_")) or attrs.get("origin") == DECLARED
+    return resolution(history) if attrs.get("value_units") == "ns" and not has_own_clock else 0.0
 
 
 def bounded(columns, zeros, most):

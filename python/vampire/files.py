@@ -7,6 +7,7 @@ import glob
 import json
 import math
 import os
+import re
 import stat
 import warnings
 import zlib
@@ -25,6 +26,7 @@ TIMES = "nanoseconds since 1970-01-01T00:00:00Z"
 # values, and damage there ends the process.
 COLUMNS = ("bucket_ns", "bucket_number", "statistics_buckets", "events_")
 TABLES = {"gap_": "gap", "component_": "component_slot", "output_name": "output_slot", "cdo_": "cdo"}
+NO_LOCKS = re.compile(r"unable to lock file, errno = (37|95|524)\b")  # ENOLCK, EOPNOTSUPP, ENOTSUPP of NFS: the file system has none
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 UNREADABLE = (AttributeError, OSError, LookupError, RuntimeError, TypeError, ValueError, zlib.error)  # what HDF5 and zlib say of damage
 FEW_ROWS = 1024  # HDF5 reads datasets with up to this number of rows as fast as read_rows
@@ -96,13 +98,17 @@ def opened(path):
         raise Damaged("it is not an HDF5 file")
     access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
     access.set_fclose_degree(h5py.h5f.CLOSE_STRONG)
-    if hasattr(access, "set_file_locking"):
-        access.set_file_locking(False, True)  # reading requires no lock, and some parallel file systems have none
     flags = h5py.h5f.ACC_RDONLY
     if begin[11:] != b"\0":
         flags |= h5py.h5f.ACC_SWMR_READ
         # h5py has no name for it; this finds the HDF5 that h5py uses.
         ctypes.CDLL(h5py.h5p.__file__).H5Pset_metadata_read_attempts(ctypes.c_int64(access.id), ctypes.c_uint(ATTEMPTS))
+    try:
+        return h5py.File(h5py.h5f.open(os.fsencode(path), flags, fapl=access))
+    except OSError as error:
+        if not NO_LOCKS.search(str(error)) or not hasattr(access, "set_file_locking"):
+            raise
+    access.set_file_locking(False, True)  # reading requires no lock
     return h5py.File(h5py.h5f.open(os.fsencode(path), flags, fapl=access))
 
 
@@ -397,6 +403,6 @@ def explain(path, error):
     if not os.access(path, os.R_OK):
         return Error(f"{path}: you may not read it (vampire's files are private unless its output has the "
                      "option access)")
-    if "close degree" in str(error):
+    if "close degree" in str(error) or "locking flag" in str(error):
         return Error(f"{path}: xarray, netCDF4 or h5py has it open in this process; close it there first")
     return Damaged(f"{path}: not a vampire file, or damaged: {error}")

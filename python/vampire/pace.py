@@ -105,7 +105,7 @@ class Pace:
         """Which of `count` windows are of the units of a Span, at least one."""
         found = np.zeros(count, bool)
         inside = (self.unit >= span.first) & (self.unit < span.end) & ((self.unit - span.first) % span.every == 0)
-        if not inside.any():  # the units ended within the last window of the unit before
+        if not inside.any():  # shorter than a window: those of the unit before
             inside = self.unit == self.unit[max(np.searchsorted(self.unit, span.first, "right") - 1, 0)]
         found[self.first: self.end] = inside
         return found

@@ -304,7 +304,7 @@ def plot_transports(history, ax=None, metric="transport_bytes", data=None):
 def plot_blame(history, ax=None, data=None):
     """Producer-by-consumer matrix of the time that consumers waited, on a logarithmic scale: who made whom wait. Cells
     that may be in (other) are hatched."""
-    table_, hidden = data or matrix_of(blame_table(history_of(history))["total"])
+    table_, hidden = data or matrix_of(blame_table(history_of(history), least=True)["total"])
     ax = look.axes(ax, len(table_.index))
     ax.set_title("time that the column waited for the row")
     if table_.empty or not table_.to_numpy().any():

@@ -9,22 +9,21 @@ from .history import History
 
 SLOW = 1.5     # minimum ratio of a mean duration in the interval to the one outside
 FEWEST = 3     # transports; means of fewer are not compared
-MOST = 0.75    # fraction of the transports of a class that must be slow, and of a calm one must not be
+MOST = 0.75    # a size class is slow if at least this fraction of its transports is slow, and calm if at most 1 - MOST is
 
 
 class Durations:
     """The durations of transports in the interval of a Cause in part `moving`, compared with those outside. `names`: of all components, by
     index; begin, end: the interval, ns.
 
-    known: whether the files have them by size class and component. slower: whether those of the culprits took longer (True if not known):
-    a component can also be blocked for longer during a transport because it demanded earlier. large: the smallest size class,
-    such as "64MiB", if only the transports of this and of larger classes took longer, else ""."""
+    slower: whether those of the culprits took longer; True if the files do not have them by size class and component. A component can also be
+    blocked for longer during a transport because it demanded earlier. large: the smallest size class, such as "64MiB", if only the
+    transports of this and of larger classes took longer, else ""."""
 
     def __init__(self, history, cause, names, begin, end):
         label = "sink" if cause.side == "component" else "source"
-        self.known = len(history.available("transport_ns", "size_class", label)) == 2
         self.slower, self.large = True, ""
-        if not self.known:
+        if len(history.available("transport_ns", "size_class", label)) < 2:
             return
         frame = _ratios(history, label, begin, end)
         is_culprit = frame[label].isin([names[place] for place in cause.members])
@@ -34,16 +33,16 @@ class Durations:
 
     @staticmethod
     def _large(frame, is_culprit):
-        """The smallest slow size class if most transports of this and of all larger classes were slow and those of smaller ones were not;
-        unless it cannot be distinguished from slow culprits: only they had slow transports, and no others."""
+        """The smallest slow size class if most transports of this and of all larger classes were slow and those of smaller ones were not. ""
+        also if only the culprits had slow transports, all of them large, because then the size need not be the reason."""
         is_slow = frame.ratio >= SLOW
         share = (frame["count"] * is_slow).groupby(frame.size_class).sum() / frame["count"].groupby(frame.size_class).sum()
-        classes = sorted(share.index, key=look.size_order)
+        classes = sorted((one for one in share.index if one != "unknown"), key=look.size_order)
         slow = [one for one in classes if share[one] >= MOST]
-        if not slow or slow != classes[-len(slow):] or any(share[one] > 1 - MOST for one in classes[: -len(slow)]):
+        if not slow or len(slow) == len(classes) or slow != classes[-len(slow):] or any(share[one] > 1 - MOST for one in classes[: -len(slow)]):
             return ""
         is_large = frame.size_class.isin(slow)
-        is_distinct = (is_large & ~is_culprit).any() or (~is_large & is_culprit).any()
+        is_distinct = (is_large & is_slow & ~is_culprit).any() or (~is_large & is_culprit).any()
         return slow[0].strip("[)").partition(",")[0] if is_distinct else ""
 
 

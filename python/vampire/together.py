@@ -6,14 +6,13 @@ import re
 import numpy as np
 import pandas as pd
 
-from .compute import ADVICE, history_of, labels_of_by, quantile, rate, table, windows_of
+from .compute import ADVICE, DECLARED, history_of, labels_of_by, quantile, rate, table, windows_of
 from .dataset import components
 from .errors import Error, check_size
 from .look import natural
 
 PARTS = {"counter": "rate", "gauge": "last, min or max", "histogram": "p50, p99.9 or any other p, mean, min, max or count"}
 LEAST = 8  # intervals, for a rank correlation
-DECLARED = "declared in samples.metrics"
 
 
 def aligned(history, what, by=(), freq="bucket", where=None, between=None, output=None):

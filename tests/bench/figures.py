@@ -8,6 +8,7 @@ writes docs/figures.json from these tables and renews the parts of README and th
 figure in prose has to be one of the file's, see MENTIONS."""
 
 import json
+import math
 import pathlib
 import re
 import sys
@@ -76,14 +77,15 @@ def notices_text(figures):
     for what, worse, verb in (("fields a second", -1, "hands over fewer fields a second"), ("median wait", 1, "waits longer in the median"),
                               ("99th percentile of waits", 1, "waits longer in the slowest percent of the waits")):
         changes = list(changes_of(figures, what))
-        slower = [(name, change) for name, change, low, high in changes if (low > 0 if worse > 0 else high < 0)]
+        # "-0.0" is a negative number that was rounded, so that the interval does not include 0.
+        slower = [(name, change) for name, change, low, high in changes if (low > 0 if worse > 0 else math.copysign(1, high) < 0)]
         if slower:
-            texts = [f"{name} ({change:+.0f} %)" for name, change in slower]
+            texts = [f"{name} ({change:+.1f} %)" for name, change in slower]
             sentences.append(f"{len(slower)} of {len(changes)} workflows {verb} by a significant amount: {', '.join(texts)}.")
         else:
             least, most = min(change for _, change, *_ in changes), max(change for _, change, *_ in changes)
             sentences.append(f"None of {len(changes)} workflows {verb} by a significant amount ({least:+.0f} to {most:+.0f} %).")
-    return " ".join(sentences)
+    return " ".join(sentences) + " Differences of a few percent in either direction also occur between two series of the same measurement."
 
 
 def notices_table(figures):

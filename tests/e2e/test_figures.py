@@ -50,3 +50,5 @@ def test_a_significant_change_is_said():
     first = made[next(iter(made))]
     first["fields a second"], first["median wait"] = "-3.0 % (-4.0 to -2.0)", "+3.0 % (+2.0 to +4.0)"
     assert figures.notices_text(made).count("1 of 4 workflows") == 2
+    first["fields a second"] = "-0.0 % (-2.8 to -0.0)"
+    assert "1 of 4 workflows hands over" in figures.notices_text(made)  # a negative number that was rounded

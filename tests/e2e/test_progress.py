@@ -70,7 +70,7 @@ def test_a_reader_says_what_it_does(tmp_path, module, words, step):
 
 
 @pytest.mark.parametrize("name, said, code", [
-    ("ALRM", "vampire: reads slow.rec (1 of 1)\r\nvampire: error: slow.rec is neither", 1), ("INT", "vampire: interrupted\r\n", 130)])
+    ("ALRM", "vampire: reads slow.rec (1 of 1)\r\nvampire: error: slow.rec is neither", 2), ("INT", "vampire: interrupted\r\n", 130)])
 def test_recover_reports_a_file_that_takes_long_and_an_interrupt(tmp_path, name, said, code):
     """The signals come while the file is read: at once instead of after a second."""
     (tmp_path / "alarm.c").write_text(

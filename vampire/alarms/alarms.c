@@ -541,11 +541,13 @@ static void say_unjudged(const struct vamp_alarms *alarms, struct work *work,
         compared->opinion != VAMP_ALARM_NOT_KNOWN) {
         return;
     }
+    const bool has_order = work->rule.when.comparison <= VAMP_ALARM_LESS_EQUAL;
+    const bool has_limit = has_order && work->rule.baseline_buckets == 0;
     (void)snprintf(line, sizeof line,
                    "alarm \"%s\" cannot be judged where %s is only known to be below the "
-                   "resolution of times, now %.3g ms: use a limit above it",
+                   "resolution of times, now %.3g ms%s",
                    work->config->options.name, vamp_metrics[work->rule.metric].name,
-                   compared->at_most / 1e6);
+                   compared->at_most / 1e6, has_limit ? ": use a limit above it" : "");
     alarms->options.say(alarms->options.say_context, false, line);
     work->unjudged_said = true;
 }
@@ -559,8 +561,11 @@ static void evaluate_instance(struct vamp_alarms *alarms, struct work *work,
     const struct compared compared = judge(&work->rule, instance, measured);
     say_unjudged(alarms, work, &compared);
     enum vamp_alarm_state state = VAMP_ALARM_PENDING;
-    if (!step(&work->rule, instance, compared.opinion, bucket->start_ns + bucket->width_ns,
-              &state)) {
+    enum vamp_alarm_opinion opinion = compared.opinion;
+    if (opinion == VAMP_ALARM_NOT_KNOWN && compared.at_most > 0) {
+        opinion = (enum vamp_alarm_opinion)instance->opinion; /* there is a value: keep the state */
+    }
+    if (!step(&work->rule, instance, opinion, bucket->start_ns + bucket->width_ns, &state)) {
         return;
     }
     struct vamp_alarm_change *change = add_change(alarms);

@@ -65,7 +65,7 @@ struct maestro_source {
     struct vamp_examined examined;
     struct vamp_serial_gaps gaps;
     bool counts_gaps;                      /* missing serial numbers are lost events */
-    bool uses_times, uses_sizes, uses_ids; /* they were not found to mean something else */
+    bool uses_times, uses_sizes, uses_ids; /* false if --examine found otherwise */
     struct vamp_event previous;            /* without its name; to recognise repetitions */
     bool repetitions_said;
     bool pool_ended; /* the pool manager announced its end, after it removed all components */
@@ -92,17 +92,21 @@ struct maestro_source {
 
 /* ------------------------------------------------------------------ opening and closing */
 
-/* Ignores fields that mean something else according to the examination. */
+/* Applies the verdict of --examine: fields without a value or with another meaning are not used. */
 static void obey_examination(struct maestro_source *source)
 {
     const struct vamp_examined *examined = &source->examined;
     source->session.harmless = vamp_examined_says(examined, VAMP_ASK_BEFORE, "harmless");
     source->uses_times = VAMP_MSTRO_HAS_TIME &&
+                         !vamp_examined_says(examined, VAMP_ASK_TIMES, "none") &&
                          !vamp_examined_says(examined, VAMP_ASK_TIMES, "other") &&
                          !vamp_examined_says(examined, VAMP_ASK_TIMES, "coarse");
-    source->uses_sizes = !vamp_examined_says(examined, VAMP_ASK_SIZES, "other");
-    source->uses_ids = !vamp_examined_says(examined, VAMP_ASK_IDS, "shared");
-    /* Serial numbers that do not ascend are those of events that do not arrive in their order. */
+    source->uses_sizes = !vamp_examined_says(examined, VAMP_ASK_SIZES, "none") &&
+                         !vamp_examined_says(examined, VAMP_ASK_SIZES, "other");
+    source->uses_ids = !vamp_examined_says(examined, VAMP_ASK_IDS, "none") &&
+                       !vamp_examined_says(examined, VAMP_ASK_IDS, "shared");
+    /* If both verdicts are "other", events arrive out of order and serial numbers have the order.
+     */
     source->session.merge.sorts = vamp_examined_says(examined, VAMP_ASK_ORDER, "other") &&
                                   vamp_examined_says(examined, VAMP_ASK_SERIALS, "other");
     uint32_t unknown = 0;
@@ -280,7 +284,11 @@ static void use_fields(const struct maestro_source *source,
                        const struct vamp_merge_arrival *arrival, struct vamp_event *event)
 {
     if (VAMP_MSTRO_HAS_TIME && !source->uses_times) {
-        event->time_ns = arrival->utc_ns;
+        if (vamp_event_is_mark(event)) { /* its arrival is later than that of the events before */
+            place_after_previous(source, arrival, event);
+        } else {
+            event->time_ns = arrival->utc_ns;
+        }
         event->present &= (uint16_t)~VAMP_HAS_TIME;
     }
     if (!source->uses_sizes) {
@@ -293,12 +301,14 @@ static void use_fields(const struct maestro_source *source,
     }
 }
 
-/* Returns whether the event is the previous one once more, by its serial number. */
+/* Returns whether the event is a duplicate of the previous one. */
 static bool is_repetition(const struct maestro_source *source, const struct vamp_event *event)
 {
     const struct vamp_event *previous = &source->previous;
     return event->serial != 0 && !vamp_event_is_mark(event) && event->serial == previous->serial &&
-           event->kind == previous->kind && event->phase == previous->phase;
+           event->kind == previous->kind && event->phase == previous->phase &&
+           event->app_id == previous->app_id && event->cdo_id.high == previous->cdo_id.high &&
+           event->cdo_id.low == previous->cdo_id.low;
 }
 
 /* Remembers the event, which is not a repetition, or reports the first repetition. */
@@ -397,6 +407,9 @@ static bool next_wanted(struct maestro_source *source, struct vamp_event *ret_ev
         }
         is_repeated = is_repetition(source, ret_event);
         note_repetition(source, ret_event, is_repeated);
+        if (is_repeated) {
+            continue;
+        }
         if (!VAMP_MSTRO_HAS_HARMLESS_BEFORE) {
             note_announcement(source, ret_event);
         }

@@ -99,6 +99,8 @@ static void learn_serials(struct vamp_merge *merge, struct vamp_merge_stream *st
     }
 }
 
+#define SORT_PASSES 64
+
 /* Returns whether two neighbours of a list have serial numbers that show another order. */
 static bool is_swapped(const struct mstro_pool_event_ *first,
                        const struct mstro_pool_event_ *second)
@@ -107,11 +109,12 @@ static bool is_swapped(const struct mstro_pool_event_ *first,
            vamp_maestro_serial(first) > vamp_maestro_serial(second);
 }
 
-/* Sorts a list, which is nearly in order, by serial numbers. Returns its first event. */
+/* Sorts a list, which is nearly in order, by serial numbers. What is farther than SORT_PASSES from
+ * its place is not moved there, so that the time is bounded. Returns the first event. */
 static mstro_pool_event sort_by_serial(mstro_pool_event head)
 {
     bool is_sorted = false;
-    while (!is_sorted) {
+    for (unsigned pass = 0; !is_sorted && pass < SORT_PASSES; pass++) {
         is_sorted = true;
         for (mstro_pool_event *at = &head; (*at)->next != NULL; at = &(*at)->next) {
             mstro_pool_event first = *at, second = first->next;

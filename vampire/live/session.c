@@ -245,9 +245,11 @@ static int join_once(struct vamp_session *session, struct vamp_err *err)
 
 int vamp_session_end(struct vamp_session *session, bool answered, struct vamp_err *err)
 {
+    const bool sorts = session->merge.sorts; /* depends on the Maestro, not on the membership */
     vamp_merge_done(&session->merge);
     memset(&session->merge, 0, sizeof session->merge);
     session->merge.clock = session->context.clock;
+    session->merge.sorts = sorts;
     if (!session->joined) {
         return 0;
     }

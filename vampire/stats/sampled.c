@@ -235,8 +235,8 @@ static void set_gauge(struct vamp_sampled *sampled, struct vamp_slot *slot,
     gauge->min = gauge->max = gauge->net;
 }
 
-/* Returns whether a counter became less by so little that it did not begin again: by 1, or by up to
- * 1 %. Some counters are sums that are read without a lock, such as the kernel's iowait. */
+/* Returns whether a counter decreased by so little, at most 1 % and 1, that this is not a reset.
+ * Some counters are sums that are read without a lock, such as the kernel's iowait. */
 static bool steps_back(const struct series *series, int64_t value)
 {
     const bool is_counter = vamp_metrics[series->metric->id].kind == VAMP_COUNTER;

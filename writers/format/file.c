@@ -4,12 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <linux/openat2.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,13 +110,25 @@ static int create_error(int code, const char *path, struct vamp_err *err)
 
 int vamp_target_directory(const char *path, int mode)
 {
-    struct open_how how = {.flags = (unsigned)mode | O_DIRECTORY | O_CLOEXEC,
-                           .resolve = RESOLVE_NO_SYMLINKS};
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM)) { /* before Linux 5.6, or in a container */
-        fd = open(path, (int)how.flags | O_NOFOLLOW);
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') { /* a link with a slash would be followed */
+        length--;
     }
-    return fd >= 0 ? fd : -errno;
+    char directory[PATH_MAX];
+    if (length >= sizeof directory) {
+        return -ENAMETOOLONG;
+    }
+    memcpy(directory, path, length);
+    directory[length] = '\0';
+    int fd = open(directory, mode | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        struct stat status;
+        fd = -errno;
+        if (fd == -ENOTDIR && lstat(directory, &status) == 0 && S_ISLNK(status.st_mode)) {
+            fd = -ELOOP;
+        }
+    }
+    return fd;
 }
 
 /* Returns the name of a file in its directory; it points into `path`. */
@@ -226,14 +237,18 @@ int vamp_target_publish(char **path, struct vamp_err *err)
     return 0;
 }
 
+static mode_t mode_of(enum vamp_target_access access, bool is_directory)
+{
+    mode_t mode = file_modes[access];
+    if (is_directory) { /* read permission includes search permission */
+        mode |= (mode & 0444) >> 2;
+    }
+    return mode;
+}
+
 int vamp_target_permit(const char *path, enum vamp_target_access access, bool is_directory)
 {
-    const mode_t files = file_modes[access];
-    mode_t mode = files;
-    if (is_directory) { /* read permission includes search permission */
-        mode |= (files & 0444) >> 2;
-    }
-    return chmod(path, mode) == 0 ? 0 : -errno;
+    return chmod(path, mode_of(access, is_directory)) == 0 ? 0 : -errno;
 }
 
 int vamp_target_create_directory(const char *path, enum vamp_target_access access,
@@ -243,22 +258,24 @@ int vamp_target_create_directory(const char *path, enum vamp_target_access acces
     if (parent < 0) {
         return parent;
     }
-    const int wrong = mkdirat(parent, name_in_directory(path), 0700) == 0 ? 0 : errno;
+    const char *name = name_in_directory(path);
+    int code = 0;
+    if (mkdirat(parent, name, 0700) != 0) {
+        code = create_error(errno, path, err);
+    } else if (fchmodat(parent, name, mode_of(access, true), 0) != 0) {
+        code = vamp_err_set_errno(err, errno, "set the permissions of %s", path);
+        (void)unlinkat(parent, name, AT_REMOVEDIR);
+    }
     (void)close(parent);
-    if (wrong != 0) {
-        return create_error(wrong, path, err);
-    }
-    const int code = vamp_target_permit(path, access, true);
-    if (code != 0) {
-        (void)rmdir(path);
-        return vamp_err_set_errno(err, -code, "set the permissions of %s", path);
-    }
-    return 0;
+    return code;
 }
 
 /* Not flock, which HDF5 uses itself and releases when SWMR starts. */
-bool vamp_target_lock(int fd, bool shared)
+int vamp_target_lock(int fd, bool shared)
 {
     struct flock lock = {.l_type = shared ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(fd, F_OFD_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+    if (fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+        return 0;
+    }
+    return errno == EAGAIN || errno == EACCES ? -EBUSY : -ENOLCK;
 }

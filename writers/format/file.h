@@ -33,9 +33,9 @@ char *vamp_target_name(const char *directory, const struct vamp_writer_target *t
 /* Whether two output names yield the same file name. */
 bool vamp_target_same_name(const char *left, const char *right);
 
-/* Opens a directory in which no component of the path is a symbolic link, so that nobody can
- * redirect files by replacing a directory with a link during a run. The configuration resolves
- * links that exist at the start. `mode` is O_PATH, or O_RDONLY to list it. Returns a descriptor, or
+/* Opens a directory that is not a symbolic link, so that replacing an output's directory by a link
+ * during a run cannot redirect the files that vampire creates. The configuration resolves a link
+ * that exists at the start. `mode` is O_PATH, or O_RDONLY to list it. Returns a descriptor, or
  * -errno: -ELOOP for a link. */
 int vamp_target_directory(const char *path, int mode);
 
@@ -62,6 +62,6 @@ VAMP_MUST_CHECK int vamp_target_create_directory(const char *path, enum vamp_tar
                                                  struct vamp_err *err);
 
 /* Locks the file exclusively, or (`shared`) together with other readers. The lock belongs to the
- * open file description of `fd`. Returns false if another process has the lock; true also if the
- * file system has no locks. */
-bool vamp_target_lock(int fd, bool shared);
+ * open file description of `fd`. Returns 0; -EBUSY if another process has the lock; or -ENOLCK if
+ * the file system has no locks. */
+int vamp_target_lock(int fd, bool shared);

@@ -69,8 +69,10 @@ const char *vamp_push_proxy(const char *url, const char **ret_variable)
 
 void vamp_push_show_proxy(const char *proxy, char text[static VAMP_PUSH_PROXY_BYTES])
 {
-    const char *begin = strstr(proxy, "://");
-    const char *host = begin != NULL ? begin + 3 : proxy;
+    const char *begin = strstr(proxy, "://"), *host = proxy;
+    if (begin != NULL && strcspn(proxy, ":@") == (size_t)(begin - proxy)) {
+        host = begin + 3;
+    }
     const char *at = strrchr(host, '@');
     (void)snprintf(text, VAMP_PUSH_PROXY_BYTES, "%.*s%.150s", (int)VAMP_MIN(host - proxy, 20),
                    proxy, at != NULL ? at + 1 : host);

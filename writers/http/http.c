@@ -142,7 +142,8 @@ static char *name_server(struct http *http, const char *url)
         return strdup(url);
     }
     vamp_push_show_proxy(http->proxy, shown);
-    const int bytes = asprintf(&name, "%.150s (proxy %s of %s)", url, shown, variable);
+    const int bytes =
+        asprintf(&name, "%.150s (proxy %s of %s, unless no_proxy names it)", url, shown, variable);
     return bytes >= 0 ? name : NULL;
 }
 

@@ -72,8 +72,9 @@ static inline unsigned vamp_schema_find(const struct vamp_schema *schema, enum v
 }
 
 struct vamp_bucket;
-/* Returns the resolution in ns of a histogram of times between events: a value of 0 is only known
- * to be at most this. 0: the values of the metric are known. All writers use this. */
+/* Returns the resolution in ns of a histogram of times between events: a recorded 0 stands for any
+ * time up to this, and longer times may be off by up to this in either direction. Returns 0 if the
+ * metric's values are exact. */
 uint64_t vamp_bucket_resolution(const struct vamp_bucket *bucket, enum vamp_metric_id id);
 
 #define VAMP_SERIES_SPACE_BYTES 37 /* size of `series_space` as text */

@@ -112,8 +112,9 @@ struct vamp_range vamp_sum_range(uint64_t sum, uint64_t zeros, uint64_t resoluti
 {
     struct vamp_range range = {sum, UINT64_MAX};
     uint64_t uncertain = 0;
-    if (!__builtin_mul_overflow(zeros, resolution, &uncertain)) {
-        (void)__builtin_add_overflow(sum, uncertain, &range.high);
+    if (__builtin_mul_overflow(zeros, resolution, &uncertain) ||
+        __builtin_add_overflow(sum, uncertain, &range.high)) {
+        range.high = UINT64_MAX;
     }
     return range;
 }

@@ -58,12 +58,13 @@ void vamp_histogram_rebin(struct vamp_histogram *into, const struct vamp_bins *b
 uint64_t vamp_histogram_quantile(const struct vamp_histogram *histogram,
                                  const struct vamp_bins *bins, double q);
 
-/* What is known of a number: it is not less than `low` and not greater than `high`. */
+/* Inclusive bounds of a number. */
 struct vamp_range {
     uint64_t low, high;
 };
-/* Return the range of the sum, or of a quantile or extreme `value`, of a histogram with `zeros`
- * values 0 that are only known to be between 0 and `resolution`. 0: the values are known. */
+/* Return the range of the sum, or of a quantile or extreme `value`, of a histogram of which `zeros`
+ * values were recorded as 0 and may be anything up to `resolution`. Other values are as measured.
+ * With resolution 0, all values are exact. */
 struct vamp_range vamp_sum_range(uint64_t sum, uint64_t zeros, uint64_t resolution);
 static inline struct vamp_range vamp_value_range(uint64_t value, uint64_t zeros,
                                                  uint64_t resolution)

@@ -69,6 +69,8 @@ void vamp_arrivals_blur(struct vamp_arrivals *arrivals, struct vamp_observation 
         }
         for (unsigned part = 0; part < VAMP_WAIT_UNKNOWN; part++) {
             if (seen->part_ns[part] < off_ns) {
+                /* The first event of a part may have waited for longer than that of the wait. */
+                raise_resolution(seen, seen->part_ns[part] + arrivals->longest_ns);
                 seen->part_ns[part] = 0;
             }
         }
