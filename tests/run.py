@@ -27,7 +27,7 @@ import time
 TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent
 UNIT_SECONDS = 60
-E2E_SECONDS = 400
+E2E_SECONDS = 600
 PYTHON = "/usr/bin/python3"  # Debian's modules are there
 SLOWER = {"asan": 3, "tsan": 6, "debug": 1.5, "cov": 2}
 # The end-to-end tests of a mode: all, with the address sanitizer those of ASAN_FILES, with the thread sanitizer those

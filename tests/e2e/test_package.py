@@ -178,7 +178,7 @@ def test_debian_packages(space):
     if shutil.which("dh") is None or shutil.which("lintian") is None:
         pytest.skip("debhelper or lintian is not installed")
     out = space.path / "out"
-    make("deb", f"DIST={out}", seconds=380, environment={"DEB_BUILD_OPTIONS": "noopt"})
+    make("deb", f"DIST={out}", seconds=570, environment={"DEB_BUILD_OPTIONS": "noopt"})
     packages = {path.name.split("_")[0]: path for path in out.iterdir()}
     symbols = {name: packages.pop(name) for name in ("vampire-dbgsym", "libmaestro0-dbgsym", "vampire-prometheus-dbgsym",
                                                    "vampire-influx-dbgsym", "vampire-otlp-dbgsym", "vampire-otf2-dbgsym",
